@@ -1,9 +1,10 @@
 #!/bin/sh
-# Tries dipc, as it is released, next to a server of .NET 10.0.9 in the machine of arm64 of `cargo xtask vm`:
-# arm64.sh DIPC SERVER. Recordings and outputs stay in $OUTPUT.
+# Tries dipc, as it is released, next to programs of .NET 10.0.9 in the machine of arm64 of `cargo xtask vm`:
+# arm64.sh DIPC SERVER DEADLOCK AWAITS. The last two are `testdata/workload/deadlock` and `awaits`, whose locks
+# and chains are known. Recordings and outputs stay in $OUTPUT.
 
 workspace=$PWD
-dipc=$workspace/$1 server=$workspace/$2
+dipc=$workspace/$1 server=$workspace/$2 deadlock=$workspace/$3 awaits=$workspace/$4
 # The root has few commands.
 mkdir -p /tmp/bin
 busybox --install -s /tmp/bin
@@ -59,5 +60,43 @@ expect "dump --stream of stacks" '^Written  *: .* [KM]B' \
     "$dipc" dump $limit --stream --type mini --pause 100s -p $pid -o mini.core
 expect "the dump has the same stacks" 'Program\.' "$dipc" dump analyze mini.core -c clrstack
 expect "the dump has objects" 'System\.RuntimeType' "$dipc" dump analyze full.core -c dumpheap
+kill -KILL $pid
+
+export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1
+mkfifo /tmp/lines
+"$deadlock" < /tmp/lines > deadlock.out 2>&1 &
+pid=$!
+exec 5> /tmp/lines
+until_line deadlock.out '^ready' || failed "the program with a deadlock starts" "$(tail -3 deadlock.out)"
+expect "locks before the deadlock" 'held by thread' "$dipc" locks -p $pid
+if grep -q '^Deadlock' "$output"; then
+    failed "no deadlock is found before it" "$(head -3 "$output")"
+else
+    passed "no deadlock is found before it" ""
+fi
+echo >&5
+until_line deadlock.out '^locked' || failed "the program with a deadlock goes on" "$(tail -3 deadlock.out)"
+for _ in $(seq 100); do
+    "$dipc" locks -p $pid > locks.txt 2>&1
+    grep -q '^Deadlock' locks.txt && break
+    sleep 0.2
+done
+has "locks finds the deadlock" locks.txt '^Deadlock:'
+has "locks names both threads" locks.txt 'transfer-1.*transfer-2\|transfer-2.*transfer-1'
+expect "the stack of EventPipe" 'Bank\.Transfer1()' "$dipc" stack $limit -p $pid
+expect "the stack of memory" 'Bank\.Transfer1()' "$dipc" stack $limit --exact -p $pid
+expect "dump --stream of the deadlock" '^Written' "$dipc" dump $limit --stream --pause 100s -p $pid -o deadlock.core
+expect "the dump has the deadlock" '^Deadlock:' "$dipc" dump analyze deadlock.core locks
+kill -KILL $pid
+
+mkfifo /tmp/more
+"$awaits" < /tmp/more > awaits.out 2>&1 &
+pid=$!
+exec 6> /tmp/more
+until_line awaits.out '^ready' || failed "the program with awaits starts" "$(tail -3 awaits.out)"
+chains='^112 async methods that have not ended, in 58 chains of awaits'
+expect "async has the 112 methods" "$chains" "$dipc" async -p $pid
+expect "dump --stream of the awaits" '^Written' "$dipc" dump $limit --stream --pause 100s -p $pid -o awaits.core
+expect "the dump has the 112 methods" "$chains" "$dipc" async awaits.core
 kill -KILL $pid
 end

@@ -151,13 +151,17 @@ fn arm64_trial(folder: &Path) -> Result<Vec<OsString>> {
     build.env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
     workspace::execute(&mut build)?;
     let server = runtimes::arm64_server(&folder.join("runtimes"))?;
+    // Programs of known content in the place of the server's.
+    let own = |assembly: &str| testdata::single_file_program(&server, assembly, &folder.join("programs"));
+    let (deadlock, awaits) = (own("workload/deadlock/deadlock10.dll"), own("workload/awaits/awaits10.dll"));
     let script = workspace::root().join("xtask/vm/arm64.sh");
     let dipc = target.join(TARGET).join("debug/dipc");
     let inside = |path: PathBuf| {
         let path = path.strip_prefix(workspace::root());
         path.map(|path| path.as_os_str().to_owned()).context("arm64 sees the workspace alone")
     };
-    Ok(vec!["sh".into(), inside(script)?, inside(dipc)?, inside(server)?])
+    let paths = [script, dipc, server, deadlock, awaits].map(inside);
+    iter::once(Ok("sh".into())).chain(paths).collect()
 }
 
 /// Returns the folder with these packages of Debian, each unpacked in a folder of its name.
