@@ -685,6 +685,16 @@ fn slow_requests_have_a_profile_of_their_own() {
     let report = of(Some(micros(9000)));
     let rows: Vec<_> = report.rows.iter().map(|row| (&*row.name, row.count)).collect();
     assert_eq!(rows, [("GET /slow", 2)]);
+    let json = serde_json::to_value(&report).unwrap();
+    let methods = json["slower"]["rows"].as_array().unwrap();
+    let methods: Vec<_> = methods.iter().map(|row| (&row["csharp"], &row["exclusive"])).collect();
+    assert_eq!(
+        methods,
+        [
+            (&"Shop.Stock.Reserve()".into(), &12_000_000.into()),
+            (&"Shop.Stock.Count()".into(), &5_000_000.into())
+        ]
+    );
     let profile = report.slower.unwrap();
     let mut times = std::collections::BTreeMap::new();
     for row in nettrace_export::report::top(&profile).iter().filter(|row| !row.is_root) {

@@ -143,6 +143,33 @@ static class Rings
         held.Release();
     }
 
+    // Two threads: the last of several tasks, which wants a monitor, by Task.WaitAll.
+    static void LockThenAll(Ring ring, object held, params Task[] wanted)
+    {
+        lock (held)
+        {
+            ring.Meet();
+            Task.WaitAll(wanted);
+        }
+    }
+
+    static void LockInTask(Ring ring, object wanted)
+    {
+        Thread.CurrentThread.Name = "worker";
+        ring.Meet();
+        lock (wanted) { }
+    }
+
+    // Two threads: the last of several tasks, which awaits a semaphore, by the task of Task.WhenAll.
+    static void LockThenBoth(Ring ring, object held, Task completed, SemaphoreSlim wanted)
+    {
+        lock (held)
+        {
+            ring.Meet();
+            Task.WhenAll(completed, Task.Delay(-1), CallAsync(wanted)).Wait();
+        }
+    }
+
     // A thread that waits for an event which another sets, after a pause that does not end: no deadlock.
     static void Signal(ManualResetEventSlim signaled)
     {
@@ -193,6 +220,21 @@ static class Rings
         Start("join", () => JoinThenAdd(five, awaiting, orders));
         Start("slim", () => PermitThenSlim(five, place, opened));
 
+        var all = new Ring(2);
+        var shelf = new object();
+        var worker = Task.Factory.StartNew(() => LockInTask(all, shelf), TaskCreationOptions.LongRunning);
+        Start("all", () => LockThenAll(all, shelf, Task.FromResult(1), Task.Delay(-1), worker));
+
+        var both = new Ring(2);
+        var stock = new object();
+        var ticket = new SemaphoreSlim(1);
+        Start("both", () => LockThenBoth(both, stock, Task.FromResult(1), ticket));
+        Start("ticket", () => PermitThenLock(both, ticket, stock));
+
+        // Tasks that nobody ends yet, and one of which is enough: no deadlock.
+        Start("patient-all", () => Task.WaitAll(Task.Delay(-1), Task.Delay(-1)));
+        Start("patient-any", () => Task.WaitAny(Task.Delay(-1), worker));
+
         var slow = new ManualResetEventSlim();
         Start("slow", () => Signal(slow));
         Start("patient", () => slow.Wait());
@@ -200,7 +242,8 @@ static class Rings
         Console.WriteLine("permit: monitor, lock: semaphore; barrier: barrier, late: monitor; "
             + "lazy: monitor, eager: monitor; "
             + "mutex: reader_writer_lock, read: countdown, count: mutex; "
-            + "event: event, take: collection, join: thread, await: task, slim: event");
+            + "event: event, take: collection, join: thread, await: task, slim: event; "
+            + "all: task, worker: monitor; both: task, ticket: monitor");
         Console.ReadLine();
     }
 }

@@ -31,13 +31,16 @@ pub struct ThreadWait {
     pub owners: Vec<usize>,
     /// The methods of the object's type that let a waiter go on; empty if the object states its holders.
     pub signals: &'static [&'static str],
-    /// The object at the end of the awaits of a task: what the innermost `async` method awaits.
+    /// The object at the end of the awaits of a task: what the innermost `async` method awaits. Of several
+    /// (`Task.WaitAll`, `Task.WhenAll`), one with owners, or else one whose signals are known.
     pub awaited: Option<Address>,
+    /// The other tasks that have to end, too (`Task.WaitAll`).
+    pub others: Vec<Address>,
 }
 
 impl ThreadWait {
     pub(crate) const fn new(kind: WaitedFor, object: Address, owners: Vec<usize>) -> Self {
-        Self { kind, object, owners, signals: &[], awaited: None }
+        Self { kind, object, owners, signals: &[], awaited: None, others: Vec::new() }
     }
 
     /// Returns true if each of the owners could let the thread go on: memory does not say which one will.

@@ -351,11 +351,13 @@ impl Graph<'_, '_> {
         let memory = self.roles.dump.memory();
         let mut calls = Vec::new();
         let mut call = memory.pointer(task.at(*at)).unwrap_or_default();
-        for _ in 0..MAX_CALLS {
-            let (AsyncRole::Continuation(fields), false) = (&*self.roles.of_object(call), call.is_null())
-            else {
+        let mut left = MAX_CALLS;
+        while let (AsyncRole::Continuation(fields), false) = (&*self.roles.of_object(call), call.is_null()) {
+            let Some(fewer) = left.checked_sub(1) else {
+                self.is_full = true;
                 break;
             };
+            left = fewer;
             let Ok((ip, next)) = self.roles.dump.awaits().suspended_call(call, *fields) else { break };
             // The runtime's own, for the task or source that is awaited, have no code.
             if let (Some(at), Ok(type_handle)) = (ip, self.roles.type_of(call))

@@ -197,6 +197,8 @@ fn rings_of_different_objects_are_found(runtime: Runtime) {
             "; arrived 1, participants 2; could be signaled (",
             "; count 0, maximum 1; could be signaled (Release) by: ",
             ", which awaits System.Threading.SemaphoreSlim 0x",
+            // The task that its owner runs, and the one of three that has not ended either.
+            " and 1 more task, which thread ",
             // Its own signaler sleeps: no deadlock.
             "; set 0; could be signaled (Set) by: ",
         ] {

@@ -12,7 +12,7 @@ use clr_events::{CodeMap, StackId};
 use hashbrown::HashMap;
 use hdrhistogram::Histogram;
 use nettrace::{Event, Interest, Metadata, RelativeTime};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::profile::frame::{FrameId, Frames};
 use crate::profile::index::ThreadIndex;
@@ -23,6 +23,7 @@ use crate::profile::{Profile, StackTotal};
 use crate::report::blocked::{SleepAndIo, sleep_and_io};
 use crate::report::nanoseconds;
 use crate::report::span_name::row_name;
+use crate::report::top_report::{TopOptions, TopReport};
 pub use thread_parts::ThreadParts;
 use thread_parts::{KnownThreadParts, MeasuredThreadParts, ThreadTimes};
 
@@ -227,11 +228,17 @@ pub struct RequestsReport {
     #[serde(skip)]
     pub profile: Option<Profile>,
     /// The stacks of threads while they worked for the requests that are
-    /// [slow enough](RequestsOptions::slower_than), if wanted: time on the processors and off them.
-    #[serde(skip)]
+    /// [slow enough](RequestsOptions::slower_than), if wanted: time on the processors and off them. As JSON, the
+    /// first 1,000 methods of it.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "first_methods")]
     pub slower: Option<Profile>,
     /// Spans, threads and kinds that were left out, because there were more than are kept.
     pub left_out: u64,
+}
+
+fn first_methods<S: Serializer>(profile: &Option<Profile>, serializer: S) -> Result<S::Ok, S::Error> {
+    let options = TopOptions::default().with_number(MAX_SLOWER_METHODS);
+    profile.as_ref().map(|profile| TopReport::new(profile, options)).serialize(serializer)
 }
 
 /// Gathers requests and other spans: see [`Spans`].
@@ -312,6 +319,8 @@ const MAX_STATUSES: usize = 64;
 /// Maximum number of processes, and of stacks of each, of requests that are slow enough.
 const MAX_PROCESSES: usize = 64;
 const MAX_SLOWER_STACKS: usize = 1 << 14;
+/// Maximum number of methods of slow requests as JSON.
+const MAX_SLOWER_METHODS: usize = 1000;
 /// The requests that are listed individually.
 const MAX_SLOWEST: usize = 1000;
 /// Maximum duration that percentiles distinguish from longer ones: twelve days.

@@ -1,6 +1,7 @@
 //! The search for the objects that threads wait for, on their stacks and in the heap, and for their holders.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter;
 
 use super::primitive::{COLLECTION, Primitive, has_handle};
 use super::{ThreadWait, WaitedFor};
@@ -20,18 +21,24 @@ const MAX_LINKS: usize = 64;
 /// Maximum number of continuations of a task.
 const MAX_CONTINUATIONS: u64 = 1 << 12;
 
-/// Maximum number of tasks from one that a thread waits for to the end of its awaits.
-const MAX_AWAITS: usize = 64;
+/// Maximum number of tasks from those that a thread waits for to the ends of their awaits.
+const MAX_AWAITS: usize = 1 << 10;
 /// Maximum number of references of an object.
 const MAX_REFERENCES: usize = 256;
 
 const LOCK: &str = "System.Threading.Lock";
 const READER_WRITER_LOCK: &str = "System.Threading.ReaderWriterLockSlim";
 const THREAD: &str = "System.Threading.Thread";
-/// The event that a thread waits for in `Task.Wait`.
-const TASK_EVENT: &str = "System.Threading.Tasks.Task+SetOnInvokeMres";
+/// The events that a thread waits for in `Task.Wait` and in `Task.WaitAll`.
+const TASK_EVENTS: [&str; 2] =
+    ["System.Threading.Tasks.Task+SetOnInvokeMres", "System.Threading.Tasks.Task+SetOnCountdownMres"];
+const TASK: &str = "System.Threading.Tasks.Task";
+/// The list of the tasks that `Task.WaitAll` waits for.
+const TASK_LIST: &str = "System.Collections.Generic.List`1[System.Threading.Tasks.Task]";
 /// The task of `SemaphoreSlim.WaitAsync`.
 const SEMAPHORE_TASK: &str = "System.Threading.SemaphoreSlim+TaskNode";
+/// The parts of the names of tasks that end with one of those that they await.
+const ANY_PROMISES: [&str; 2] = ["WhenAnyPromise", "CompleteOnInvokePromise"];
 /// The continuation of an `await` that goes on in a SynchronizationContext.
 const CONTEXT_CONTINUATION: &str = "System.Threading.Tasks.SynchronizationContextAwaitTaskContinuation";
 
@@ -151,14 +158,37 @@ impl Finder<'_> {
                 (owner != index).then(|| (word, vec![owner]))
             })?,
             _ => {
-                let events: BTreeSet<Address> =
-                    words.iter().copied().filter(|word| is_of(word, TASK_EVENT)).collect();
-                let tasks = candidates.filter_map(|word| Some((word, self.dump.awaits().task(word)?)));
-                let mut tasks = tasks.filter(|(_, task)| !task.is_completed);
-                (tasks.find(|(_, task)| self.resumes_any(task.continuation, &events))?.0, Vec::new())
+                let mut tasks = self.waited_tasks(words).into_iter();
+                let first = tasks.next()?;
+                return Some(ThreadWait {
+                    others: tasks.collect(),
+                    ..ThreadWait::new(kind, first, Vec::new())
+                });
             }
         };
         Some(ThreadWait::new(kind, object, owners))
+    }
+
+    /// The tasks that have not ended and that let a thread go on, by the words of its stack.
+    fn waited_tasks(&self, words: &[Address]) -> BTreeSet<Address> {
+        let heap = self.dump.heap();
+        let name = |word: &Address| heap.type_name(*word);
+        let is_event = |word: &&Address| name(word).is_some_and(|name| TASK_EVENTS.contains(&&*name));
+        let events: BTreeSet<Address> = words.iter().filter(is_event).copied().collect();
+        if events.is_empty() {
+            return events;
+        }
+        let is_list = |word: &&Address| name(word).as_deref() == Some(TASK_LIST);
+        let items = words.iter().filter(is_list).filter_map(|list| heap.field_value(*list, "_items"));
+        let listed = items.flat_map(|items| match items {
+            Value::Reference { address, .. } => heap.references_of(address, MAX_REFERENCES),
+            _ => Vec::new(),
+        });
+        let is_waited = |word: &Address| {
+            let task = self.dump.awaits().task(*word);
+            task.is_some_and(|task| !task.is_completed && self.resumes_any(task.continuation, &events))
+        };
+        words.iter().copied().chain(listed).filter(is_waited).collect()
     }
 
     /// Returns true if a continuation is one of these objects, or a list with one: several threads wait for
@@ -254,24 +284,40 @@ impl Finder<'_> {
     /// Adds the threads that run the tasks which others wait for, and the threads with the context in which
     /// tasks go on.
     pub(super) fn add_runners(&self, waits: &mut [Option<ThreadWait>]) {
-        let mut tasks = BTreeSet::new();
-        for wait in waits.iter_mut().flatten().filter(|wait| wait.kind == WaitedFor::Task) {
-            wait.awaited = self.await_end(wait.object);
-            tasks.insert(wait.end());
+        let mut ends = BTreeMap::new();
+        for (index, wait) in waits.iter().enumerate() {
+            if let Some(wait) = wait.as_ref().filter(|wait| wait.kind == WaitedFor::Task) {
+                ends.insert(index, self.await_ends(wait));
+            }
         }
-        if tasks.is_empty() {
+        if ends.is_empty() {
             return;
         }
+        let tasks: BTreeSet<Address> = ends.values().flatten().map(|(_, end)| *end).collect();
         let mut runners = Vec::new();
         for (index, thread) in self.threads.iter().enumerate() {
             for task in self.running_tasks(thread).into_iter().filter(|task| tasks.contains(task)) {
                 runners.push((task, index));
             }
         }
-        for (index, wait) in waits.iter_mut().enumerate() {
-            let Some(wait) = wait.as_mut().filter(|wait| wait.kind == WaitedFor::Task) else { continue };
-            let of_task = runners.iter().filter(|(task, runner)| *task == wait.end() && *runner != index);
-            wait.owners = of_task.map(|(_, runner)| *runner).collect();
+        for (index, ends) in ends {
+            let Some(wait) = waits.get_mut(index).and_then(Option::as_mut) else { continue };
+            let runners_of = |end: Address| {
+                let of_task = runners.iter().filter(move |(task, runner)| *task == end && *runner != index);
+                of_task.map(|(_, runner)| *runner)
+            };
+            let is_run = |(_, end): &&(Address, Address)| runners_of(*end).next().is_some();
+            let has_signals = |(_, end): &&(Address, Address)| {
+                self.dump.heap().type_name(*end).is_some_and(|name| Primitive::of_type(&name).is_some())
+            };
+            wait.owners = ends.iter().flat_map(|(_, end)| runners_of(*end)).collect();
+            let chosen = ends.iter().find(is_run).or_else(|| ends.iter().find(has_signals));
+            if let Some((task, end)) = chosen.or_else(|| ends.first()) {
+                let all = iter::once(wait.object).chain(std::mem::take(&mut wait.others));
+                wait.others = all.filter(|other| other != task).collect();
+                wait.object = *task;
+                wait.awaited = (end != task).then_some(*end);
+            }
             if wait.owners.is_empty() && self.goes_on_in_context_of(index, wait.object) {
                 wait.kind = WaitedFor::TaskInContext;
                 wait.owners = vec![index];
@@ -279,26 +325,50 @@ impl Finder<'_> {
         }
     }
 
-    /// The object at the end of the awaits of a task; `None` if it is the task itself.
-    fn await_end(&self, task: Address) -> Option<Address> {
-        let heap = self.dump.heap();
-        let mut end = task;
+    /// The tasks that a thread waits for, each with the objects at the ends of its awaits: all have to end.
+    fn await_ends(&self, wait: &ThreadWait) -> Vec<(Address, Address)> {
+        let mut ends = Vec::new();
         let mut seen = BTreeSet::new();
-        while seen.len() < MAX_AWAITS && seen.insert(end) {
-            let is_awaited = |of: &Address| {
-                let task = self.dump.awaits().task(*of);
-                task.is_some_and(|task| !task.is_completed && task.continuation == end)
-            };
-            match heap.references_of(end, MAX_REFERENCES).into_iter().find(is_awaited) {
-                Some(next) => end = next,
-                None => break,
+        let tasks = iter::once(wait.object).chain(wait.others.iter().copied());
+        let mut open: VecDeque<_> = tasks.map(|task| (task, task)).collect();
+        while let Some((task, end)) = open.pop_front().filter(|_| seen.len() < MAX_AWAITS) {
+            if !seen.insert(end) {
+                continue;
             }
+            let awaited = self.awaited_by(end);
+            if awaited.is_empty() {
+                ends.push((task, self.awaited_semaphore(end).unwrap_or(end)));
+            }
+            open.extend(awaited.into_iter().map(|end| (task, end)));
         }
-        if heap.type_name(end).as_deref() == Some(SEMAPHORE_TASK) {
-            let semaphores = heap.awaited_semaphores().ok()?;
-            return semaphores.into_iter().find(|of| of.tasks.contains(&end)).map(|of| of.address);
+        ends
+    }
+
+    /// The tasks that have not ended and that a task awaits, all of them; empty if one of several is enough.
+    fn awaited_by(&self, task: Address) -> Vec<Address> {
+        let heap = self.dump.heap();
+        let name = |of: Address| heap.type_name(of).unwrap_or_default();
+        if ANY_PROMISES.iter().any(|promise| name(task).contains(promise)) {
+            return Vec::new();
         }
-        (end != task).then_some(end)
+        let waiting = [task].into();
+        let is_awaited = |of: &Address| {
+            let awaited = self.dump.awaits().task(*of);
+            awaited.is_some_and(|of| !of.is_completed && self.resumes_any(of.continuation, &waiting))
+        };
+        let references = heap.references_of(task, MAX_REFERENCES);
+        // The promise of `Task.WhenAll` has its tasks in an array.
+        let is_array = |of: &&Address| name(**of).starts_with(TASK) && name(**of).ends_with("[]");
+        let arrays = references.iter().filter(is_array);
+        let of_arrays: Vec<_> = arrays.flat_map(|array| heap.references_of(*array, MAX_REFERENCES)).collect();
+        references.into_iter().chain(of_arrays).filter(is_awaited).collect()
+    }
+
+    /// The semaphore that a task of `SemaphoreSlim.WaitAsync` waits for.
+    fn awaited_semaphore(&self, task: Address) -> Option<Address> {
+        (*self.dump.heap().type_name(task)? == *SEMAPHORE_TASK).then_some(())?;
+        let semaphores = self.dump.heap().awaited_semaphores().ok()?;
+        semaphores.into_iter().find(|of| of.tasks.contains(&task)).map(|of| of.address)
     }
 
     /// The tasks with delegates that a thread runs: they are on the stack of the methods that call these.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 
 use clr_dump::{
     Address, HeapStatistics, HeldLock, Monitor, Monitors, ThreadWait, ThreadWaits, WaitKind, WaitedFor,
@@ -111,6 +112,13 @@ fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: u
     let method = analysis.threads.get(thread).map_or_else(String::new, label_with_method);
     let owner = thread_label(analysis, owner);
     let mut object = object_text(analysis, wait.object);
+    match wait.others.len() {
+        0 => {}
+        1 => object.push_str(" and 1 more task"),
+        others => {
+            let _ = write!(object, " and {others} more tasks");
+        }
+    }
     if let Some(awaited) = wait.awaited {
         let _ = write!(object, ", which awaits {}", object_text(analysis, awaited));
     }
@@ -232,6 +240,9 @@ pub(crate) struct DeadlockRow {
     /// The object at the end of the awaits of a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     awaits: Option<String>,
+    /// The number of other tasks that have to end, too (`Task.WaitAll`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_tasks: Option<NonZeroUsize>,
     /// True if the object does not state which thread will signal it.
     likely: bool,
 }
@@ -247,6 +258,7 @@ pub(crate) fn deadlock_rows(analysis: &Analysis<'_>, waits: &ThreadWaits) -> Vec
         r#type: analysis.dump.heap().type_name(wait.object).map(|name| name.to_string()),
         owner_tid: tid(owner),
         awaits: wait.awaited.map(|awaited| format!("{awaited:#x}")),
+        other_tasks: NonZeroUsize::new(wait.others.len()),
         likely: wait.is_any(),
     };
     let cycles = waits.deadlocks().into_iter();
