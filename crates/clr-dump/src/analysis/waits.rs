@@ -1,5 +1,6 @@
 //! The waits of threads for one another: monitors, locks, threads that are joined, and tasks.
 
+mod awaited;
 mod finder;
 mod primitive;
 mod signaler;

@@ -1,8 +1,10 @@
 //! The search for the objects that threads wait for, on their stacks and in the heap, and for their holders.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
+use super::awaited::AwaitedByAll;
 use super::primitive::{COLLECTION, Primitive, has_handle};
 use super::{ThreadWait, WaitedFor};
 use crate::analysis::ThreadSnapshot;
@@ -21,24 +23,14 @@ const MAX_LINKS: usize = 64;
 /// Maximum number of continuations of a task.
 const MAX_CONTINUATIONS: u64 = 1 << 12;
 
-/// Maximum number of tasks from those that a thread waits for to the ends of their awaits.
-const MAX_AWAITS: usize = 1 << 10;
-/// Maximum number of references of an object.
-const MAX_REFERENCES: usize = 256;
-
 const LOCK: &str = "System.Threading.Lock";
 const READER_WRITER_LOCK: &str = "System.Threading.ReaderWriterLockSlim";
 const THREAD: &str = "System.Threading.Thread";
 /// The events that a thread waits for in `Task.Wait` and in `Task.WaitAll`.
 const TASK_EVENTS: [&str; 2] =
     ["System.Threading.Tasks.Task+SetOnInvokeMres", "System.Threading.Tasks.Task+SetOnCountdownMres"];
-const TASK: &str = "System.Threading.Tasks.Task";
 /// The list of the tasks that `Task.WaitAll` waits for.
 const TASK_LIST: &str = "System.Collections.Generic.List`1[System.Threading.Tasks.Task]";
-/// The task of `SemaphoreSlim.WaitAsync`.
-const SEMAPHORE_TASK: &str = "System.Threading.SemaphoreSlim+TaskNode";
-/// The parts of the names of tasks that end with one of those that they await.
-const ANY_PROMISES: [&str; 2] = ["WhenAnyPromise", "CompleteOnInvokePromise"];
 /// The continuation of an `await` that goes on in a SynchronizationContext.
 const CONTEXT_CONTINUATION: &str = "System.Threading.Tasks.SynchronizationContextAwaitTaskContinuation";
 
@@ -47,6 +39,8 @@ pub(super) struct Finder<'a> {
     pub(super) dump: &'a Dump<'a>,
     /// The managed objects of threads.
     pub(super) objects: Vec<Option<Address>>,
+    /// The tasks of `Task.WhenAll`, each with those that it awaits, once they are asked for.
+    pub(super) awaited_by_all: OnceCell<AwaitedByAll>,
 }
 
 impl<'a> Finder<'a> {
@@ -55,7 +49,7 @@ impl<'a> Finder<'a> {
         dump: &'a Dump<'a>,
         objects: Vec<Option<Address>>,
     ) -> Self {
-        Self { threads, dump, objects }
+        Self { threads, dump, objects, awaited_by_all: OnceCell::new() }
     }
 }
 
@@ -179,11 +173,7 @@ impl Finder<'_> {
             return events;
         }
         let is_list = |word: &&Address| name(word).as_deref() == Some(TASK_LIST);
-        let items = words.iter().filter(is_list).filter_map(|list| heap.field_value(*list, "_items"));
-        let listed = items.flat_map(|items| match items {
-            Value::Reference { address, .. } => heap.references_of(address, MAX_REFERENCES),
-            _ => Vec::new(),
-        });
+        let listed = words.iter().filter(is_list).flat_map(|list| self.listed(*list));
         let is_waited = |word: &Address| {
             let task = self.dump.awaits().task(*word);
             task.is_some_and(|task| !task.is_completed && self.resumes_any(task.continuation, &events))
@@ -193,19 +183,22 @@ impl Finder<'_> {
 
     /// Returns true if a continuation is one of these objects, or a list with one: several threads wait for
     /// the task.
-    fn resumes_any(&self, continuation: Address, waiting: &BTreeSet<Address>) -> bool {
-        if waiting.contains(&continuation) {
-            return true;
-        }
+    pub(super) fn resumes_any(&self, continuation: Address, waiting: &BTreeSet<Address>) -> bool {
+        waiting.contains(&continuation)
+            || self.listed(continuation).iter().any(|listed| waiting.contains(listed))
+    }
+
+    /// The objects of a list; empty for other objects.
+    pub(super) fn listed(&self, list: Address) -> Vec<Address> {
         let heap = self.dump.heap();
-        let Some(Value::Reference { address: items, .. }) = heap.field_value(continuation, "_items") else {
-            return false;
+        let Some(Value::Reference { address: items, .. }) = heap.field_value(list, "_items") else {
+            return Vec::new();
         };
-        let count = self.number(continuation, "_size").unwrap_or_default().min(MAX_CONTINUATIONS);
+        let count = self.number(list, "_size").unwrap_or_default().min(MAX_CONTINUATIONS);
         // An array has its elements after its length.
         let start = items.saturating_add(16);
         let end = start.saturating_add(count.saturating_mul(8));
-        heap.objects_between(start, end).iter().any(|item| waiting.contains(item))
+        heap.objects_between(start, end)
     }
 
     /// The wait for an object without a holder, by the methods that wait; `None` for other objects.
@@ -323,52 +316,6 @@ impl Finder<'_> {
                 wait.owners = vec![index];
             }
         }
-    }
-
-    /// The tasks that a thread waits for, each with the objects at the ends of its awaits: all have to end.
-    fn await_ends(&self, wait: &ThreadWait) -> Vec<(Address, Address)> {
-        let mut ends = Vec::new();
-        let mut seen = BTreeSet::new();
-        let tasks = iter::once(wait.object).chain(wait.others.iter().copied());
-        let mut open: VecDeque<_> = tasks.map(|task| (task, task)).collect();
-        while let Some((task, end)) = open.pop_front().filter(|_| seen.len() < MAX_AWAITS) {
-            if !seen.insert(end) {
-                continue;
-            }
-            let awaited = self.awaited_by(end);
-            if awaited.is_empty() {
-                ends.push((task, self.awaited_semaphore(end).unwrap_or(end)));
-            }
-            open.extend(awaited.into_iter().map(|end| (task, end)));
-        }
-        ends
-    }
-
-    /// The tasks that have not ended and that a task awaits, all of them; empty if one of several is enough.
-    fn awaited_by(&self, task: Address) -> Vec<Address> {
-        let heap = self.dump.heap();
-        let name = |of: Address| heap.type_name(of).unwrap_or_default();
-        if ANY_PROMISES.iter().any(|promise| name(task).contains(promise)) {
-            return Vec::new();
-        }
-        let waiting = [task].into();
-        let is_awaited = |of: &Address| {
-            let awaited = self.dump.awaits().task(*of);
-            awaited.is_some_and(|of| !of.is_completed && self.resumes_any(of.continuation, &waiting))
-        };
-        let references = heap.references_of(task, MAX_REFERENCES);
-        // The promise of `Task.WhenAll` has its tasks in an array.
-        let is_array = |of: &&Address| name(**of).starts_with(TASK) && name(**of).ends_with("[]");
-        let arrays = references.iter().filter(is_array);
-        let of_arrays: Vec<_> = arrays.flat_map(|array| heap.references_of(*array, MAX_REFERENCES)).collect();
-        references.into_iter().chain(of_arrays).filter(is_awaited).collect()
-    }
-
-    /// The semaphore that a task of `SemaphoreSlim.WaitAsync` waits for.
-    fn awaited_semaphore(&self, task: Address) -> Option<Address> {
-        (*self.dump.heap().type_name(task)? == *SEMAPHORE_TASK).then_some(())?;
-        let semaphores = self.dump.heap().awaited_semaphores().ok()?;
-        semaphores.into_iter().find(|of| of.tasks.contains(&task)).map(|of| of.address)
     }
 
     /// The tasks with delegates that a thread runs: they are on the stack of the methods that call these.
