@@ -228,8 +228,8 @@ pub struct RequestsReport {
     #[serde(skip)]
     pub profile: Option<Profile>,
     /// The stacks of threads while they worked for the requests that are
-    /// [slow enough](RequestsOptions::slower_than), if wanted: time on the processors and off them. As JSON, the
-    /// first 1,000 methods of it.
+    /// [slow enough](RequestsOptions::slower_than), if wanted: time on the processors and off them. As JSON,
+    /// the first 1,000 methods of it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "first_methods")]
     pub slower: Option<Profile>,
     /// Spans, threads and kinds that were left out, because there were more than are kept.

@@ -1,14 +1,14 @@
 //! What the tasks await that threads wait for, to the ends: all of it has to end.
 //!
 //! # Source
-//! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Task.cs` (`WhenAllPromise`,
-//! `WaitAllCore`), `TaskFactory.cs` (`CompleteOnInvokePromise`), `System/Threading/SemaphoreSlim.cs`.
+//! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading`: `Tasks/Task.cs`
+//! (`WhenAllPromise`, `WaitAllCore`), `Tasks/TaskFactory.cs` (`CompleteOnInvokePromise`), `SemaphoreSlim.cs`.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::iter;
 
 use super::ThreadWait;
-use super::finder::Finder;
+use super::finder::{AwaitedByAll, Finder};
 use crate::awaits::async_roles::Roles;
 use crate::awaits::async_type::{AsyncRole, MethodBox};
 use crate::heap::{HeapObject, HeapVisitor};
@@ -23,14 +23,11 @@ const MAX_AWAITED: usize = 1 << 16;
 
 /// The task of `SemaphoreSlim.WaitAsync`.
 const SEMAPHORE_TASK: &str = "System.Threading.SemaphoreSlim+TaskNode";
-/// The part of the name of the task of `Task.WhenAll`, which does not refer to those that it awaits (.NET 8 and
-/// later).
+/// The part of the name of the task of `Task.WhenAll`, which does not refer to those that it awaits (.NET 8
+/// and later).
 const ALL_PROMISE: &str = "+WhenAllPromise";
 /// The parts of the names of tasks that end with one of those that they await.
 const ANY_PROMISES: [&str; 2] = ["WhenAnyPromise", "CompleteOnInvokePromise"];
-
-/// The tasks of `Task.WhenAll`, each with those that it awaits and that have not ended.
-pub(super) type AwaitedByAll = BTreeMap<Address, Vec<Address>>;
 
 impl Finder<'_> {
     /// The tasks that a thread waits for, each with the objects at the ends of its awaits: all have to end.

@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
-use super::awaited::AwaitedByAll;
 use super::primitive::{COLLECTION, Primitive, has_handle};
 use super::{ThreadWait, WaitedFor};
 use crate::analysis::ThreadSnapshot;
@@ -33,6 +32,9 @@ const TASK_EVENTS: [&str; 2] =
 const TASK_LIST: &str = "System.Collections.Generic.List`1[System.Threading.Tasks.Task]";
 /// The continuation of an `await` that goes on in a SynchronizationContext.
 const CONTEXT_CONTINUATION: &str = "System.Threading.Tasks.SynchronizationContextAwaitTaskContinuation";
+
+/// The tasks of `Task.WhenAll`, each with those that it awaits and that have not ended.
+pub(super) type AwaitedByAll = BTreeMap<Address, Vec<Address>>;
 
 pub(super) struct Finder<'a> {
     pub(super) threads: &'a [&'a ThreadSnapshot],
