@@ -3,6 +3,7 @@
 pub(crate) mod async_roles;
 pub(crate) mod async_type;
 pub(crate) mod chain;
+pub(crate) mod channels;
 pub(crate) mod graph;
 pub(crate) mod tasks;
 

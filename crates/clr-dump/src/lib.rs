@@ -130,6 +130,7 @@ pub use awaits::{
     Awaits,
     async_type::TaskState,
     chain::ChainEnd,
+    channels::{Channel, ChannelWaiter, Channels},
     graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, AwaitedOperation, Delay},
     tasks::{TaskGroup, TaskGroups, TaskStatus, TaskWork},
 };

@@ -220,6 +220,22 @@ pub(crate) struct AwaitLinks {
     pub(crate) walk: HeapWalk,
 }
 
+impl AwaitLinks {
+    /// A node and those that wait for it, as long as one waits for the last: `most` at most.
+    pub(crate) fn waiters_from(&self, node: usize, most: usize) -> Vec<AwaitNode> {
+        let mut seen = vec![node];
+        let mut at = node;
+        while let Some([waiter]) = self.waiters.get(at).map(|waiters| &waiters[..]) {
+            if seen.len() >= most || seen.contains(waiter) {
+                break;
+            }
+            seen.push(*waiter);
+            at = *waiter;
+        }
+        seen.into_iter().filter_map(|index| self.nodes.get(index).copied()).collect()
+    }
+}
+
 impl<'n, 'm> Graph<'n, 'm> {
     fn read(dump: &'n Dump<'m>) -> MemoryResult<(Self, HeapWalk)> {
         let mut found = Found {

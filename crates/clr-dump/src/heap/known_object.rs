@@ -18,6 +18,9 @@ use crate::heap::object::{MAX_VALUES, Value};
 use crate::memory::address::{Address, TypeHandle};
 use crate::types::field::ValueKind;
 
+/// The beginning of the names of channels, whose items are in a collection.
+const CHANNELS: &str = "System.Threading.Channels.";
+
 /// The content of an object of a known type.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -59,7 +62,7 @@ impl Heap<'_> {
     /// `most` elements or characters. `None` for other objects, and if the memory lacks it.
     ///
     /// Collections are `List`, `Dictionary`, `HashSet`, `Queue`, `Stack`, `ConcurrentDictionary`,
-    /// `ConcurrentQueue`, `ImmutableList` and `ImmutableDictionary`; texts are of `StringBuilder`, `Uri`,
+    /// `ConcurrentQueue`, `ImmutableList`, `ImmutableDictionary` and channels, with what they contain; texts are of `StringBuilder`, `Uri`,
     /// `Version` and `IPAddress`, and the messages of exceptions.
     ///
     /// ```no_run
@@ -86,13 +89,16 @@ impl Heap<'_> {
         let read = match own {
             "System.Collections.Generic.List`1" => Reader::list,
             "System.Collections.Generic.Stack`1" => Reader::stack,
-            "System.Collections.Generic.Queue`1" => Reader::queue,
+            // The queue of channels is like that of programs.
+            "System.Collections.Generic.Queue`1" | "System.Collections.Generic.Deque`1" => Reader::queue,
+            "System.Collections.Concurrent.SingleProducerSingleConsumerQueue`1" => Reader::one_reader_queue,
             "System.Collections.Generic.Dictionary`2" => Reader::dictionary,
             "System.Collections.Generic.HashSet`1" => Reader::hash_set,
             "System.Collections.Concurrent.ConcurrentDictionary`2" => Reader::concurrent_dictionary,
             "System.Collections.Concurrent.ConcurrentQueue`1" => Reader::concurrent_queue,
             "System.Collections.Immutable.ImmutableList`1" => Reader::immutable_list,
             "System.Collections.Immutable.ImmutableDictionary`2" => Reader::immutable_dictionary,
+            _ if own.starts_with(CHANNELS) => Reader::channel,
             _ => return self.known_text(object, type_handle, own, most),
         };
         read(&mut reader, &Fields::read(self, object)?)

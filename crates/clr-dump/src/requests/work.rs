@@ -38,16 +38,8 @@ impl RequestWork {
 
     /// Adds the methods that wait for the outermost one, as long as one waits for it.
     pub(super) fn with_waiters(mut self, links: &AwaitLinks, outermost: usize) -> Self {
-        let mut seen = vec![outermost];
-        let mut at = outermost;
-        while let Some([waiter]) = links.waiters.get(at).map(|waiters| &waiters[..]) {
-            if self.chain.len() >= MAX_CHAIN || seen.contains(waiter) {
-                break;
-            }
-            self.chain.extend(links.nodes.get(*waiter));
-            seen.push(*waiter);
-            at = *waiter;
-        }
+        let room = MAX_CHAIN.saturating_sub(self.chain.len()).saturating_add(1);
+        self.chain.extend(links.waiters_from(outermost, room).into_iter().skip(1));
         self
     }
 

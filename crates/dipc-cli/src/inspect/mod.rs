@@ -20,6 +20,7 @@
 //!   what they lack. `core_dump`, `core_text`, `core_lines`: their threads. `core_heap`, `core_value`,
 //!   `core_known_value`: their objects. `tick_clock`: times of tick counts.
 
+pub(crate) mod await_name;
 pub(crate) mod core_advice;
 pub(crate) mod core_dump;
 pub(crate) mod core_heap;

@@ -9,6 +9,7 @@
 mod bad_files;
 mod bad_peers;
 mod bad_targets;
+mod channels;
 mod completions;
 mod control;
 mod converted;

@@ -236,6 +236,7 @@ pub struct RequestsReport {
     pub left_out: u64,
 }
 
+#[allow(clippy::ref_option, reason = "serde passes references")]
 fn first_methods<S: Serializer>(profile: &Option<Profile>, serializer: S) -> Result<S::Ok, S::Error> {
     let options = TopOptions::default().with_number(MAX_SLOWER_METHODS);
     profile.as_ref().map(|profile| TopReport::new(profile, options)).serialize(serializer)

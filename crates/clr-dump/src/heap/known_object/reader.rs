@@ -2,7 +2,7 @@
 
 use hashbrown::HashSet;
 
-use super::{Fields, KnownContent};
+use super::{CHANNELS, Fields, KnownContent};
 use crate::heap::Heap;
 use crate::heap::object::Value;
 use crate::memory::address::Address;
@@ -188,6 +188,37 @@ impl<'d> Reader<'d> {
             }
         }
         Some(KnownContent::Elements { elements, count })
+    }
+
+    /// The queue of a channel with one reader: a list of arrays.
+    pub(super) fn one_reader_queue(&mut self, of: &Fields) -> Option<KnownContent> {
+        let mut segment = of.reference("_head").or_else(|| of.reference("m_head"));
+        let (mut elements, mut count, mut seen) = (Vec::new(), 0_u64, HashSet::new());
+        while let Some(address) = segment.filter(|address| seen.insert(*address)) {
+            let mut fields = Fields::read(self.heap, address)?;
+            segment = fields.reference("_next");
+            let array = self.heap.array_at(fields.reference("_array")?)?;
+            let ends = Fields::of_structure(fields.take("_state")?)?;
+            let (first, last) = (ends.count("_first")?, ends.count("_last")?);
+            // The length is a power of two.
+            let used = last.wrapping_sub(first) & array.length.wrapping_sub(1);
+            count = count.saturating_add(used.into());
+            for index in 0..used.min(array.length) {
+                if self.left == 0 || elements.len() >= usize::try_from(self.most).unwrap_or_default() {
+                    break;
+                }
+                let place = first.wrapping_add(index) & array.length.wrapping_sub(1);
+                elements.push(array.element(place, &mut self.left));
+            }
+        }
+        Some(KnownContent::Elements { elements, count })
+    }
+
+    /// The items of a channel are in a collection, which is no channel.
+    pub(super) fn channel(&mut self, of: &Fields) -> Option<KnownContent> {
+        let items = of.reference("_items")?;
+        let is_channel = self.heap.type_name(items)?.starts_with(CHANNELS);
+        if is_channel { None } else { self.heap.known_content(items, self.most) }
     }
 
     pub(super) fn immutable_list(&mut self, of: &Fields) -> Option<KnownContent> {

@@ -1,6 +1,7 @@
 //! `dipc dump analyze`: a core dump, or the memory of a process, read without .NET.
 
 pub(crate) mod awaits;
+mod channels;
 pub(crate) mod dotnet_dump;
 mod exceptions;
 mod finalizers;
@@ -30,6 +31,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
 use clr_dump::{Address, CoreFile, Runtime};
 
 use self::awaits::AsyncArgs;
+use self::channels::ChannelsArgs;
 use self::finalizers::FinalizersArgs;
 use self::generations::GenerationsArgs;
 use self::object::ObjectArgs;
@@ -138,6 +140,8 @@ enum View {
     Timers(TimersArgs),
     /// Show the tasks of the heap by state and by what they run
     Tasks(TasksArgs),
+    /// Show the channels of the heap: their items, and what waits to write to them and to read from them
+    Channels(ChannelsArgs),
     /// Commands of dotnet-dump
     #[command(external_subcommand)]
     Other(Vec<String>),
@@ -323,6 +327,7 @@ impl View {
             Self::ThreadPool(_) => check_described(runtime, "the fields of the thread pool"),
             Self::Tasks(_) => check_described(runtime, "the fields of tasks"),
             Self::Timers(_) => check_described(runtime, "the fields of timers"),
+            Self::Channels(_) => check_described(runtime, "the fields of channels"),
             _ => Ok(()),
         }
     }
@@ -357,6 +362,7 @@ impl View {
             Self::Finalizers(args) => finalizers::print(source, &dump, args, format)?,
             Self::Tasks(args) => tasks::print(source, &dump, args, format)?,
             Self::Timers(args) => timers::print(source, &dump, args, format)?,
+            Self::Channels(args) => channels::print(source, &dump, args, format)?,
             Self::Object(args) if args.no_path => {
                 object::print(&dump, args, None, format)?;
                 Exit::Done

@@ -335,7 +335,7 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "dump_analyze",
         about: "Show a view of a core dump, or of a running process's memory. generations: the heap's \
                 fragmentation and pins; paths: what keeps the objects of a type alive (needs type or address); \
-                tasks, timers, threadpool: queued and pending work.",
+                tasks, timers, threadpool, channels: queued and pending work.",
         words: &["dump", "analyze"],
         parameters: &[
             PID,
@@ -357,6 +357,7 @@ pub(super) const TOOLS: &[Tool] = &[
                     "async",
                     "threadpool",
                     "timers",
+                    "channels",
                     "tasks",
                     "modules",
                 ]),

@@ -83,7 +83,7 @@ pub(crate) fn join_command(mut words: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Views that have the same name here; their own flags begin with two dashes.
-const OWN: [&str; 21] = [
+const OWN: [&str; 22] = [
     "threads",
     "stacks",
     "exceptions",
@@ -103,6 +103,7 @@ const OWN: [&str; 21] = [
     "tasks",
     "threadpool",
     "timers",
+    "channels",
     "requests",
     "help",
 ];

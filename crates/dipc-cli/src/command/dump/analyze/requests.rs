@@ -3,11 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use clr_dump::{
-    AwaitKind, AwaitNode, IncomingState, OpenRequests, OutgoingState, RequestStart, RequestWork, TraceIds,
-};
-use clr_events::code::is_user_assembly;
-use clr_events::csharp::async_method;
+use clr_dump::{AwaitNode, IncomingState, OpenRequests, OutgoingState, RequestStart, RequestWork, TraceIds};
 use jiff::Timestamp;
 
 mod json;
@@ -15,9 +11,9 @@ mod text;
 
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
+use crate::inspect::await_name::{await_name, is_of_program};
 use crate::inspect::core_dump::Analysis;
 use crate::inspect::core_heap;
-use crate::inspect::core_text::type_text;
 use crate::inspect::tick_clock::TickClock;
 use crate::render::{output, width};
 
@@ -136,23 +132,11 @@ impl Row {
     /// The parts of a request that its work shows.
     fn of_work(analysis: &Analysis<'_>, work: &RequestWork) -> Self {
         let dump = &analysis.dump;
-        let machine = |node: &AwaitNode| match node.kind {
-            AwaitKind::Method { state_machine, .. } => state_machine,
-            _ => None,
-        };
-        let is_of_user = |node: &&AwaitNode| {
-            let module = machine(node).and_then(|of| dump.types().module(of));
-            module.is_some_and(|module| is_user_assembly(module.file_name(), &module.path))
-        };
-        let name = |node: &AwaitNode| {
-            let of = machine(node).unwrap_or(node.type_handle);
-            let name = dump.types().name(of);
-            name.as_deref().and_then(async_method).unwrap_or_else(|| type_text(name.as_deref(), of.get()))
-        };
+        let name = |node: &AwaitNode| await_name(dump, node);
         let thread = analysis.threads.iter().find(|of| Some(of.thread.os_id) == work.thread);
         let frames = thread.into_iter().flat_map(|thread| &thread.frames);
         let frame = frames.filter(|frame| frame.is_user_code).find_map(|frame| frame.name.as_ref());
-        let awaiting = || work.chain.iter().find(is_of_user).map(name);
+        let awaiting = || work.chain.iter().find(|node| is_of_program(dump, node)).map(name);
         Self {
             address: 0,
             state: "",

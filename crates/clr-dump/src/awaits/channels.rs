@@ -1,0 +1,236 @@
+//! Channels: what they contain, and what waits to read from them or to write to them.
+//!
+//! # Source
+//! dotnet/runtime `src/libraries/System.Threading.Channels/src/System/Threading/Channels` (`BoundedChannel.cs`,
+//! `UnboundedChannel.cs`, `SingleConsumerUnboundedChannel.cs`, `RendezvousChannel.cs`, `AsyncOperation.cs`) of
+//! .NET 8 to 10; for 3.1 dotnet/corefx, with the names of .NET 8.
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::awaits::Awaits;
+use crate::awaits::graph::{AwaitLinks, AwaitNode};
+use crate::heap::known_object::KnownContent;
+use crate::heap::object::Value;
+use crate::heap::{Heap, HeapObject, HeapVisitor, HeapWalk};
+use crate::memory::MemoryResult;
+use crate::memory::address::{Address, TypeHandle};
+
+/// The beginning of the names of channels' types.
+const NAMESPACE: &str = "System.Threading.Channels.";
+/// Their names without arguments.
+const TYPES: [&str; 5] = [
+    "BoundedChannel`1",
+    "RendezvousChannel`1",
+    "SingleConsumerUnboundedChannel`1",
+    "UnboundedChannel`1",
+    "UnboundedPrioritizedChannel`1",
+];
+/// Maximum number of channels of a heap.
+const MAX_CHANNELS: usize = 1 << 16;
+/// Maximum number of operations of a channel.
+const MAX_OPERATIONS: usize = 1 << 16;
+/// Maximum number of objects of a chain.
+const MAX_CHAIN: usize = 64;
+/// The fields with operations that wait: queues, rings by their first and their last operation, and one
+/// operation.
+const READERS: [&str; 6] = [
+    "_blockedReaders",
+    "_blockedReadersHead",
+    "_blockedReader",
+    "_waitingReadersHead",
+    "_waitingReadersTail",
+    "_waitingReader",
+];
+const WRITERS: [&str; 4] =
+    ["_blockedWriters", "_blockedWritersHead", "_waitingWritersHead", "_waitingWritersTail"];
+
+/// The channels of a heap.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Channels {
+    /// The channels, by address.
+    pub channels: Vec<Channel>,
+    /// True if the limits cut off channels or chains.
+    pub is_truncated: bool,
+    /// The walk through the heap, with its gaps.
+    pub walk: HeapWalk,
+}
+
+/// A channel (`System.Threading.Channels`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Channel {
+    /// The address of the object.
+    pub address: Address,
+    /// The address of its MethodTable.
+    pub type_handle: TypeHandle,
+    /// The maximum number of items; `None` if it has none.
+    pub capacity: Option<u64>,
+    /// The number of items that nobody has read; `None` if the memory lacks it.
+    pub items: Option<u64>,
+    /// True if nothing is written any more (`ChannelWriter.Complete`).
+    pub is_completed: bool,
+    /// The operations that wait to read.
+    pub readers: Vec<ChannelWaiter>,
+    /// The operations that wait to write.
+    pub writers: Vec<ChannelWaiter>,
+}
+
+impl Channel {
+    /// Returns true if it contains as many items as it may.
+    pub fn is_full(&self) -> bool {
+        self.items.zip(self.capacity).is_some_and(|(items, capacity)| items >= capacity)
+    }
+}
+
+/// An operation of a channel that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChannelWaiter {
+    /// The address of the operation.
+    pub operation: Address,
+    /// The methods and objects that await it, the innermost first: each object waits for its predecessor.
+    /// Empty if nothing awaits it.
+    pub chain: Vec<AwaitNode>,
+}
+
+impl Awaits<'_> {
+    /// Reads the channels of the heap, with what waits for each.
+    ///
+    /// ```no_run
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let dump = clr_dump::Dump::open(&core)?;
+    /// for channel in dump.awaits().channels()?.channels {
+    ///     println!("{:?} items, {} writers wait", channel.items, channel.writers.len());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the memory lacks the collector's description of its heap.
+    pub fn channels(self) -> MemoryResult<Channels> {
+        let heap = self.dump.heap();
+        let mut found = Found { heap, channels: Vec::new(), is_truncated: false };
+        let walk = heap.walk(&mut found)?;
+        if found.channels.is_empty() {
+            return Ok(Channels { walk, ..Channels::default() });
+        }
+        let links = self.links()?;
+        let index = links.nodes.iter().enumerate().map(|(index, node)| (node.address, index)).collect();
+        let reader = Reader { heap, links: &links, index };
+        let channels = found.channels.iter().map(|(address, of)| reader.channel(*address, *of)).collect();
+        Ok(Channels { channels, is_truncated: found.is_truncated || links.is_full, walk })
+    }
+}
+
+struct Found<'d> {
+    heap: Heap<'d>,
+    channels: Vec<(Address, TypeHandle)>,
+    is_truncated: bool,
+}
+
+impl HeapVisitor for Found<'_> {
+    fn object(&mut self, object: &HeapObject) {
+        let Some(name) = self.heap.dump.types().name(object.type_handle) else { return };
+        let own = name.strip_prefix(NAMESPACE).and_then(|name| name.split('[').next());
+        if own.is_none_or(|own| !TYPES.contains(&own)) {
+            return;
+        }
+        self.is_truncated |= self.channels.len() >= MAX_CHANNELS;
+        if !self.is_truncated {
+            self.channels.push((object.address, object.type_handle));
+        }
+    }
+}
+
+struct Reader<'r> {
+    heap: Heap<'r>,
+    links: &'r AwaitLinks,
+    /// The nodes of the links by the addresses of their objects.
+    index: HashMap<Address, usize>,
+}
+
+impl Reader<'_> {
+    fn channel(&self, address: Address, type_handle: TypeHandle) -> Channel {
+        let waiters = |fields: &[&str]| {
+            let operations = fields.iter().flat_map(|field| self.operations(address, field));
+            operations.take(MAX_OPERATIONS).map(|operation| self.waiter(operation)).collect()
+        };
+        let capacity = self.number(address, "_bufferedCapacity");
+        // A channel without places for items hands each over.
+        let is_rendezvous = capacity.is_none() && self.reference(address, "_items").is_none();
+        Channel {
+            address,
+            type_handle,
+            capacity: capacity.or(is_rendezvous.then_some(0)),
+            items: if is_rendezvous { Some(0) } else { self.items(address) },
+            is_completed: self.reference(address, "_doneWriting").is_some(),
+            readers: waiters(&READERS),
+            writers: waiters(&WRITERS),
+        }
+    }
+
+    fn items(&self, channel: Address) -> Option<u64> {
+        let items = self.reference(channel, "_items")?;
+        self.number(items, "_size").or_else(|| match self.heap.known_content(items, 0)? {
+            KnownContent::Elements { count, .. } => Some(count),
+            _ => None,
+        })
+    }
+
+    /// The operations of a field that have not been cancelled, the oldest first.
+    fn operations(&self, channel: Address, field: &str) -> Vec<Address> {
+        let Some(first) = self.reference(channel, field) else { return Vec::new() };
+        let all = match self.heap.known_content(first, u32::try_from(MAX_OPERATIONS).unwrap_or_default()) {
+            Some(KnownContent::Elements { elements, .. }) => {
+                let address = |element: Value| match element {
+                    Value::Reference { address, .. } => Some(address),
+                    _ => None,
+                };
+                elements.into_iter().filter_map(address).collect()
+            }
+            _ => self.ring(first, field.ends_with("Tail")),
+        };
+        let is_open = |operation: &Address| self.number(*operation, "_completionReserved").unwrap_or(0) == 0;
+        all.into_iter().filter(is_open).collect()
+    }
+
+    /// The operations of a ring from its first one, or from the one after its last.
+    fn ring(&self, end: Address, is_last: bool) -> Vec<Address> {
+        let mut ring = Vec::new();
+        let mut seen = HashSet::new();
+        let mut next = Some(end);
+        while let Some(operation) = next.filter(|of| ring.len() < MAX_OPERATIONS && seen.insert(*of)) {
+            ring.push(operation);
+            next = self.reference(operation, "<Next>k__BackingField");
+        }
+        if is_last && !ring.is_empty() {
+            ring.rotate_left(1);
+        }
+        ring
+    }
+
+    fn waiter(&self, operation: Address) -> ChannelWaiter {
+        let state = self.reference(operation, "_continuationState");
+        let target = state.and_then(|state| self.heap.delegate_target(state).ok());
+        let index = |of: Address| self.index.get(&of).copied();
+        let first = state.and_then(index).or_else(|| target.and_then(index));
+        let chain = first.map_or_else(Vec::new, |first| self.links.waiters_from(first, MAX_CHAIN));
+        ChannelWaiter { operation, chain }
+    }
+
+    fn reference(&self, object: Address, field: &str) -> Option<Address> {
+        match self.heap.field_value(object, field)? {
+            Value::Reference { address, .. } => Some(address).filter(|address| !address.is_null()),
+            _ => None,
+        }
+    }
+
+    fn number(&self, object: Address, field: &str) -> Option<u64> {
+        match self.heap.field_value(object, field)? {
+            Value::Signed(number) => u64::try_from(number).ok(),
+            Value::Unsigned(number) => Some(number),
+            _ => None,
+        }
+    }
+}

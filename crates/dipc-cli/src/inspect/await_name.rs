@@ -1,0 +1,27 @@
+//! Names of methods and objects in chains of awaits.
+
+use clr_dump::{AwaitKind, AwaitNode, Dump, TypeHandle};
+use clr_events::code::is_user_assembly;
+use clr_events::csharp::async_method;
+
+use crate::inspect::core_text::type_text;
+
+/// The name of a method, or of the type of an object.
+pub(crate) fn await_name(dump: &Dump<'_>, node: &AwaitNode) -> String {
+    let of = state_machine(node).unwrap_or(node.type_handle);
+    let name = dump.types().name(of);
+    name.as_deref().and_then(async_method).unwrap_or_else(|| type_text(name.as_deref(), of.get()))
+}
+
+/// Returns true for a method of the program.
+pub(crate) fn is_of_program(dump: &Dump<'_>, node: &AwaitNode) -> bool {
+    let module = state_machine(node).and_then(|of| dump.types().module(of));
+    module.is_some_and(|module| is_user_assembly(module.file_name(), &module.path))
+}
+
+const fn state_machine(node: &AwaitNode) -> Option<TypeHandle> {
+    match node.kind {
+        AwaitKind::Method { state_machine, .. } => state_machine,
+        _ => None,
+    }
+}
