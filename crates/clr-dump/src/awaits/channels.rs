@@ -1,9 +1,9 @@
 //! Channels: what they contain, and what waits to read from them or to write to them.
 //!
 //! # Source
-//! dotnet/runtime `src/libraries/System.Threading.Channels/src/System/Threading/Channels` (`BoundedChannel.cs`,
-//! `UnboundedChannel.cs`, `SingleConsumerUnboundedChannel.cs`, `RendezvousChannel.cs`, `AsyncOperation.cs`) of
-//! .NET 8 to 10; for 3.1 dotnet/corefx, with the names of .NET 8.
+//! dotnet/runtime `src/libraries/System.Threading.Channels/src/System/Threading/Channels`
+//! (`BoundedChannel.cs`, `UnboundedChannel.cs`, `SingleConsumerUnboundedChannel.cs`, `RendezvousChannel.cs`,
+//! `AsyncOperation.cs`) of .NET 8 to 10; for 3.1 dotnet/corefx, with the names of .NET 8.
 
 use hashbrown::{HashMap, HashSet};
 

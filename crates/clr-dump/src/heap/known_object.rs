@@ -62,8 +62,8 @@ impl Heap<'_> {
     /// `most` elements or characters. `None` for other objects, and if the memory lacks it.
     ///
     /// Collections are `List`, `Dictionary`, `HashSet`, `Queue`, `Stack`, `ConcurrentDictionary`,
-    /// `ConcurrentQueue`, `ImmutableList`, `ImmutableDictionary` and channels, with what they contain; texts are of `StringBuilder`, `Uri`,
-    /// `Version` and `IPAddress`, and the messages of exceptions.
+    /// `ConcurrentQueue`, `ImmutableList`, `ImmutableDictionary` and channels, with what they contain; texts
+    /// are of `StringBuilder`, `Uri`, `Version` and `IPAddress`, and the messages of exceptions.
     ///
     /// ```no_run
     /// use clr_dump::KnownContent;

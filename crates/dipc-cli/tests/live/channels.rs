@@ -1,5 +1,5 @@
-//! Channels in known states, with known methods that wait (`testdata/workload/channels`), by the memory of the
-//! process and by a core dump: the view's rows are the program's own account.
+//! Channels in known states, with known methods that wait (`testdata/workload/channels`), by the memory of
+//! the process and by a core dump: the view's rows are the program's own account.
 
 use std::collections::BTreeMap;
 
