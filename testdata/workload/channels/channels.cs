@@ -8,6 +8,7 @@
 // wait, by the type of its items. A line lets it end.
 using System;
 using System.Collections.Generic;
+using System.Runtime.CompilerServices;
 using System.Threading;
 using System.Threading.Channels;
 using System.Threading.Tasks;
@@ -33,15 +34,24 @@ static class Channels
     static async Task Caller(ChannelReader<Mail> reader) { await Send(reader); }
     static async Task Render(ChannelReader<Page> reader) { await reader.WaitToReadAsync(); }
 
-    static void Main()
+    static readonly List<string> Account = new List<string>();
+
+    // Full, with three writers that have an item each, and one that waits for a place.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Orders()
     {
-        // Full, with three writers that have an item each, and one that waits for a place.
         var orders = Channel.CreateBounded<Order>(4);
         for (int number = 0; number < 4; number++) orders.Writer.TryWrite(new Order { Number = number });
         for (int number = 4; number < 7; number++) Kept.Add(PlaceOrder(orders.Writer, number));
         Kept.Add(AwaitPlace(orders.Writer));
+        Kept.Add(orders);
+        Account.Add("\"Order\":[4,4,{\"Channels.PlaceOrder\":3,\"Channels.AwaitPlace\":1},{}]");
+    }
 
-        // Empty, with two readers of an item, and one that waits for any. One more was cancelled.
+    // Empty, with two readers of an item, and one that waits for any. One more was cancelled.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Invoices()
+    {
         var invoices = Channel.CreateUnbounded<Invoice>();
         var source = new CancellationTokenSource();
         Kept.Add(Bill(invoices.Reader));
@@ -50,8 +60,14 @@ static class Channels
         Kept.Add(BillAll(invoices.Reader));
         source.Cancel();
         try { cancelled.Wait(); } catch (AggregateException) { }
+        Kept.Add(invoices);
+        Account.Add("\"Invoice\":[0,null,{},{\"Channels.Bill\":2,\"Channels.BillAll\":1}]");
+    }
 
-        // One reader at a time: one that reads, and one whose items nobody reads, more than an array of its queue has.
+    // One reader at a time: one that reads, and one whose items nobody reads, more than an array of its queue has.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void OneReader()
+    {
         var mails = Channel.CreateUnbounded<Mail>(new UnboundedChannelOptions { SingleReader = true });
         Kept.Add(Caller(mails.Reader));
         var pages = Channel.CreateUnbounded<Page>(new UnboundedChannelOptions { SingleReader = true });
@@ -60,19 +76,30 @@ static class Channels
         for (int number = 0; number < 100; number++) ticks.Writer.TryWrite(new Tick());
         Tick tick;
         for (int number = 0; number < 7; number++) ticks.Reader.TryRead(out tick);
+        Kept.AddRange(new object[] { mails, pages, ticks });
+        Account.Add("\"Mail\":[0,null,{},{\"Channels.Send\":1}],\"Page\":[0,null,{},{\"Channels.Render\":1}],"
+            + "\"Tick\":[93,null,{},{}]");
+    }
 
-        // Completed, with two items left.
+    // Completed, with two items left.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Completed()
+    {
         var done = Channel.CreateUnbounded<Done>();
         for (int number = 0; number < 2; number++) done.Writer.TryWrite(new Done());
         done.Writer.Complete();
+        Kept.Add(done);
+        Account.Add("\"Done\":[2,null,{},{}]");
+    }
 
-        Kept.AddRange(new object[] { orders, invoices, mails, pages, ticks, done });
-        Console.WriteLine("{\"Order\":[4,4,{\"Channels.PlaceOrder\":3,\"Channels.AwaitPlace\":1},{}],"
-            + "\"Invoice\":[0,null,{},{\"Channels.Bill\":2,\"Channels.BillAll\":1}],"
-            + "\"Mail\":[0,null,{},{\"Channels.Send\":1}],"
-            + "\"Page\":[0,null,{},{\"Channels.Render\":1}],"
-            + "\"Tick\":[93,null,{},{}],"
-            + "\"Done\":[2,null,{},{}]}");
+    static void Main()
+    {
+        foreach (Action make in new Action[] { Orders, Invoices, OneReader, Completed })
+        {
+            // A trimmed framework does not have all kinds.
+            try { make(); } catch (MissingMethodException) { }
+        }
+        Console.WriteLine("{" + string.Join(",", Account) + "}");
         Console.ReadLine();
         GC.KeepAlive(Kept);
     }
