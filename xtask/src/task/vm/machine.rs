@@ -51,7 +51,7 @@ impl Machine<'_> {
         let (emulator, _) = self.processor.emulator();
         let mut qemu = Command::new(emulator);
         qemu.args(self.processor.board());
-        qemu.args(["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "3000"]);
+        qemu.args(["-accel", "tcg,thread=multi", "-cpu", self.processor.model(), "-smp", "2", "-m", "3000"]);
         qemu.args(["-nodefaults", "-display", "none", "-no-reboot"]);
         qemu.arg("-serial").arg(format!("file:{}", console.display()));
         qemu.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(&initramfs);
