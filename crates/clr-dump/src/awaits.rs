@@ -2,6 +2,7 @@
 
 pub(crate) mod async_roles;
 pub(crate) mod async_type;
+pub(crate) mod await_place;
 pub(crate) mod chain;
 pub(crate) mod channels;
 pub(crate) mod graph;

@@ -3,6 +3,7 @@
 pub(crate) mod calls;
 pub(crate) mod enumeration;
 pub(crate) mod field;
+pub(crate) mod instructions;
 pub(crate) mod method;
 pub(crate) mod names;
 pub(crate) mod signature;

@@ -203,6 +203,20 @@ impl<'a> ProgramMetadata<'a> {
         Ok(self.type_of_member(parent)?.map(|type_name| (type_name, name)))
     }
 
+    /// Returns the name of a method or a field of another type, or of an instance of a generic type, given the
+    /// token of the reference; `None` for other tokens.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn referenced_name(&self, token: u32) -> Result<Option<String>> {
+        if usize::try_from(token >> 24).unwrap_or_default() != MEMBER_REF {
+            return Ok(None);
+        }
+        let mut at = self.row(MEMBER_REF, token & 0x00ff_ffff)?;
+        at.index(self.tables.is_wide(Column::Coded(MEMBER_REF_PARENT)), "type of a method")?;
+        self.text(self.tables.string(&mut at)?).map(Some)
+    }
+
     /// Returns the numbers of the fields of a type; [`field_row`](Self::field_row) returns their rows.
     ///
     /// # Errors

@@ -17,8 +17,16 @@ class Kept
     internal Exception Exception;
 }
 
+// Never runs what is posted to it.
+class Keeping : SynchronizationContext
+{
+    readonly List<object> _posted = new List<object>();
+    public override void Post(SendOrPostCallback callback, object state) { _posted.Add(callback); _posted.Add(state); }
+}
+
 static class Traced
 {
+    static Task Pending;
     static readonly List<Kept> All = new List<Kept>();
     static readonly ManualResetEventSlim Gate = new ManualResetEventSlim();
     static readonly ManualResetEventSlim IsParked = new ManualResetEventSlim();
@@ -54,6 +62,9 @@ static class Traced
             typeof(Action<string, Action>), lines.GetMethod("Caught", Hidden));
         new Thread(() => caught("parked", Park)) { Name = "parked", IsBackground = true }.Start();
         IsParked.Wait();
+        // It stays at its await.
+        SynchronizationContext.SetSynchronizationContext(new Keeping());
+        Pending = later();
         Console.WriteLine("ready");
         Console.ReadLine();
         GC.KeepAlive(All);

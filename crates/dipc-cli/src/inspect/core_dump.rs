@@ -11,7 +11,7 @@ use clr_dump::{
 };
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_lines::CoreLines;
+use crate::inspect::core_lines::{CoreLines, FrameLine};
 use crate::inspect::core_source::Source;
 use crate::inspect::core_text::{FrameText, frame_text, native_frame_text};
 
@@ -157,8 +157,13 @@ impl<'s> Analysis<'s> {
     }
 
     fn managed_text(&self, ip: Address, method: Option<&Method>, il_offset: Option<u32>) -> FrameText {
-        let line = method.and_then(|method| self.lines.find(self.source, &self.dump, method, il_offset));
+        let line = method.zip(il_offset).and_then(|(method, il_offset)| self.line_of(method, il_offset));
         FrameText { line, ..frame_text(ip, method, il_offset) }
+    }
+
+    /// The line of the IL of a method, if a PDB has it.
+    pub(crate) fn line_of(&self, method: &Method, il_offset: u32) -> Option<FrameLine> {
+        self.lines.find(self.source, &self.dump, method, il_offset)
     }
 
     /// The exception at an address, and its causes.

@@ -61,9 +61,9 @@ impl CoreLines {
         source: &Source,
         dump: &Dump<'_>,
         method: &Method,
-        il_offset: Option<u32>,
+        il_offset: u32,
     ) -> Option<FrameLine> {
-        let (module, token, il_offset) = (method.module.as_deref()?, method.token?, il_offset?);
+        let (module, token) = (method.module.as_deref()?, method.token?);
         let known = self.modules.borrow().get(&module.address).copied();
         let mut pdbs = self.pdbs.borrow_mut();
         let index = known.unwrap_or_else(|| {

@@ -143,11 +143,25 @@ fn compare(rows: &[Row], stacks: &[Stack], is_exact: bool) {
     assert_eq!(unknown, [("index".to_owned(), 0)]);
 }
 
+/// The method that stays at its `await` has the line of it, by the source.
+fn has_line_of_await(source: &[&str]) {
+    let text = fs::read_to_string(lines_folder().join("Lines.cs")).unwrap();
+    let line = text.lines().position(|line| line.contains("await Task.Yield()")).unwrap() + 1;
+    let chains = run([&["async"], source, &["--format", "json"]].concat()).with_code(0).json();
+    let groups = chains["groups"].as_array().unwrap().iter();
+    let mut links = groups.flat_map(|group| group["links"].as_array().unwrap());
+    let link = links.find(|link| link["method"] == "Lines.Later").unwrap_or_else(|| panic!("{chains:#}"));
+    assert_eq!((&link["file"], &link["line"]), (&"/_/Lines.cs".into(), &line.into()), "{link}");
+    let shown = run([&["async"], source].concat()).with_code(0).text();
+    assert!(shown.contains(&format!("  Lines.Later, await 0 in Lines.cs:line {line}\n")), "{shown}");
+}
+
 fn frames_have_the_offsets_and_lines_that_the_runtime_finds(runtime: Runtime) {
     let Some((target, rows)) = start(runtime, &lines_folder()) else { return };
     let stacks = stacks(&target.pid().to_string());
     compare(&rows, &stacks, runtime != Runtime::Net3_1);
     has_known_lines(&stacks);
+    has_line_of_await(&["-p", &target.pid().to_string()]);
 }
 on_runtimes!(frames_have_the_offsets_and_lines_that_the_runtime_finds: net_3_1, net_8_0, net_9_0);
 
@@ -157,6 +171,7 @@ fn lines_are_those_of_an_embedded_pdb(runtime: Runtime) {
     let stacks = stacks(&target.pid().to_string());
     compare(&rows, &stacks, runtime != Runtime::Net3_1);
     assert_eq!(known_lines(frames(&stacks, "handler")).len(), 1);
+    has_line_of_await(&["-p", &target.pid().to_string()]);
 }
 on_runtimes!(lines_are_those_of_an_embedded_pdb: net_3_1, net_8_0, net_9_0);
 
@@ -208,6 +223,9 @@ fn core_dumps_have_lines(runtime: Runtime) {
         run(["dump", "-p", &pid, "--stream", "--type", kind, "-o", core]).with_code(0);
         let text = run(["dump", "analyze", core, "stacks"]).with_code(0).text();
         assert!(text.contains("Lines.Caught(string, Action) in Lines.cs:line 37\n"), "{kind}: {text}");
+        if kind != "mini" {
+            has_line_of_await(&[core]);
+        }
     }
 }
 on_runtimes!(core_dumps_have_lines: net_3_1, net_8_0, net_9_0);

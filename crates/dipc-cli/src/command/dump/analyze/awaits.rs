@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -15,6 +16,7 @@ use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::inspect::core_heap;
+use crate::inspect::core_lines::FrameLine;
 use crate::inspect::core_text::{method_text, type_text};
 use crate::render::escape::escape_controls;
 use crate::render::{output, units, width};
@@ -120,11 +122,24 @@ impl Texts<'_> {
         }
     }
 
+    /// The source line of the `await` at which a method is.
+    fn source_line(&self, node: &AwaitNode) -> Option<FrameLine> {
+        let (method, il_offset) = self.analysis.dump.awaits().await_place(node)?;
+        self.analysis.line_of(&method, il_offset)
+    }
+
+    fn suffix(&self, node: &AwaitNode) -> String {
+        self.source_line(node).map_or_else(String::new, |line| line.suffix())
+    }
+
     /// The line of an object in a chain.
     fn line(&self, node: &AwaitNode) -> String {
         let name = self.name(node);
         match node.kind {
-            AwaitKind::Method { state: Some(state), .. } if state >= 0 => format!("{name}, await {state}"),
+            AwaitKind::Method { state: Some(state), .. } if state >= 0 => {
+                format!("{name}, await {state}{}", self.suffix(node))
+            }
+            AwaitKind::SuspendedCall { .. } => name + &self.suffix(node),
             AwaitKind::Method { state: Some(-1), .. } => format!("{name}, running or about to run"),
             AwaitKind::Task { delay: Some(Delay::Elapsed), .. } => {
                 format!("{name}: a delay that has elapsed; what follows waits for a thread of the pool")
@@ -280,6 +295,11 @@ struct LinkReport {
     /// The number of the await in the source, from 0; negative while the method runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<i32>,
+    /// The source line of this await, if a PDB has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     is_running: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -324,8 +344,11 @@ impl GroupReport {
 
 impl LinkReport {
     fn new(texts: &Texts<'_>, node: &AwaitNode) -> Self {
-        let mut link = Self {
+        let (file, line) = texts.source_line(node).map(|of| (of.file, of.line)).unzip();
+        let mut report = Self {
             kind: "other",
+            file,
+            line,
             address: format!("{:#x}", node.address),
             r#type: texts.type_name(node.type_handle),
             method: None,
@@ -337,35 +360,35 @@ impl LinkReport {
         };
         match node.kind {
             AwaitKind::Method { state_machine, state } => {
-                link.kind = "method";
-                link.method = Some(texts.method(node, state_machine));
-                link.state = state;
+                report.kind = "method";
+                report.method = Some(texts.method(node, state_machine));
+                report.state = state;
             }
             AwaitKind::Task { action, is_running, delay } => {
-                link.kind = "task";
-                link.method = action.and_then(|action| texts.delegate(action));
-                link.is_running = action.is_some().then_some(is_running);
+                report.kind = "task";
+                report.method = action.and_then(|action| texts.delegate(action));
+                report.is_running = action.is_some().then_some(is_running);
                 match delay {
-                    Some(Delay::Running(milliseconds)) => link.delay_ms = Some(milliseconds),
-                    Some(Delay::Elapsed) => link.delay_elapsed = true,
+                    Some(Delay::Running(milliseconds)) => report.delay_ms = Some(milliseconds),
+                    Some(Delay::Elapsed) => report.delay_elapsed = true,
                     _ => {}
                 }
             }
             AwaitKind::SuspendedCall { .. } => {
-                link.kind = "method";
-                link.method = texts.suspended_method(node);
+                report.kind = "method";
+                report.method = texts.suspended_method(node);
             }
-            AwaitKind::Source => link.kind = "source",
+            AwaitKind::Source => report.kind = "source",
             AwaitKind::Callback => {
-                link.kind = "callback";
-                link.method = texts.delegate(node.address);
+                report.kind = "callback";
+                report.method = texts.delegate(node.address);
             }
             AwaitKind::Thread => {
-                link.kind = "thread";
-                link.tid = texts.threads.get(&node.address).map(|thread| thread.thread.os_id);
+                report.kind = "thread";
+                report.tid = texts.threads.get(&node.address).map(|thread| thread.thread.os_id);
             }
             _ => {}
         }
-        link
+        report
     }
 }
