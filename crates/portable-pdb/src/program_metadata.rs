@@ -203,8 +203,8 @@ impl<'a> ProgramMetadata<'a> {
         Ok(self.type_of_member(parent)?.map(|type_name| (type_name, name)))
     }
 
-    /// Returns the name of a method or a field of another type, or of an instance of a generic type, given the
-    /// token of the reference; `None` for other tokens.
+    /// Returns the name of a method or a field of another type, or of an instance of a generic type, given
+    /// the token of the reference; `None` for other tokens.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).

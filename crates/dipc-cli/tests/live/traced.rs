@@ -146,14 +146,14 @@ fn compare(rows: &[Row], stacks: &[Stack], is_exact: bool) {
 /// The method that stays at its `await` has the line of it, by the source.
 fn has_line_of_await(source: &[&str]) {
     let text = fs::read_to_string(lines_folder().join("Lines.cs")).unwrap();
-    let line = text.lines().position(|line| line.contains("await Task.Yield()")).unwrap() + 1;
+    let number = text.lines().position(|line| line.contains("await Task.Yield()")).unwrap() + 1;
     let chains = run([&["async"], source, &["--format", "json"]].concat()).with_code(0).json();
     let groups = chains["groups"].as_array().unwrap().iter();
     let mut links = groups.flat_map(|group| group["links"].as_array().unwrap());
     let link = links.find(|link| link["method"] == "Lines.Later").unwrap_or_else(|| panic!("{chains:#}"));
-    assert_eq!((&link["file"], &link["line"]), (&"/_/Lines.cs".into(), &line.into()), "{link}");
+    assert_eq!((&link["file"], &link["line"]), (&"/_/Lines.cs".into(), &number.into()), "{link}");
     let shown = run([&["async"], source].concat()).with_code(0).text();
-    assert!(shown.contains(&format!("  Lines.Later, await 0 in Lines.cs:line {line}\n")), "{shown}");
+    assert!(shown.contains(&format!("  Lines.Later, await 0 in Lines.cs:line {number}\n")), "{shown}");
 }
 
 fn frames_have_the_offsets_and_lines_that_the_runtime_finds(runtime: Runtime) {

@@ -44,9 +44,9 @@ impl Processor {
         }
     }
 
-    /// The model of the processor: all that QEMU emulates. Its vector registers of arm64 (SVE) would have 2,048
-    /// bits, which no processor has, and with which the runtime of .NET 10.0.9 ends in an access violation after
-    /// some sessions.
+    /// The model of the processor: all that QEMU emulates. Its vector registers of arm64 (SVE) would have
+    /// 2,048 bits, which no processor has, and with which the runtime of .NET 10.0.9 ends in an access
+    /// violation after some sessions.
     pub(super) const fn model(self) -> &'static str {
         match self {
             Self::X86_64 => "max",
