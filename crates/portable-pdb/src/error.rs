@@ -28,6 +28,9 @@ pub enum Error {
     /// The PDB in a program cannot be decompressed.
     #[error("embedded PDB: {0}")]
     Embedded(&'static str),
+    /// The list of the files in a single-file program is damaged, or one of the files.
+    #[error("single-file program: {0}")]
+    Bundle(&'static str),
     /// A size is above its limit.
     #[error("{what} takes {bytes} bytes, more than the {limit} that are allowed")]
     TooLarge {

@@ -28,6 +28,8 @@
 //! # }
 //! ```
 //!
+//! A program that was published as a single file can have PDBs among its files: [`Bundle`] lists them.
+//!
 //! [`type_definitions`] reads the types that a program defines, with their enclosing types and static fields,
 //! from the program itself. [`ProgramMetadata`] names types, methods and fields by token.
 //!
@@ -62,6 +64,7 @@
     )
 )]
 
+mod bundle;
 mod cursor;
 mod document;
 mod error;
@@ -73,6 +76,7 @@ mod sequence_point;
 mod stream;
 mod type_definition;
 
+pub use bundle::{Bundle, BundledFile};
 pub use document::DocumentId;
 pub use error::Error;
 pub use image::{CodeView, Image};
@@ -97,6 +101,6 @@ mod send {
     const fn is_send<T: Send>() {}
 
     const _: () = {
-        is_send::<(Image<'_>, MethodLines, Pdb<'_>, ProgramMetadata<'_>)>();
+        is_send::<(Bundle, Image<'_>, MethodLines, Pdb<'_>, ProgramMetadata<'_>)>();
     };
 }

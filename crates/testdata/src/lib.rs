@@ -12,7 +12,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
-pub use single_file::single_file_program;
+pub use single_file::{single_file_program, single_file_program_with_pdb};
 
 /// Returns the path of a file or folder of testdata.
 pub fn path(name: &str) -> PathBuf {

@@ -26,6 +26,7 @@ const NAME_ROOM: usize = 1024;
 const ASSEMBLY: u8 = 1;
 const DEPENDENCIES: u8 = 3;
 const SETTINGS: u8 = 4;
+const SYMBOLS: u8 = 5;
 
 /// The alignment of a file on x86-64 Linux.
 const ALIGNMENT: usize = 16;
@@ -44,6 +45,16 @@ const UNUSED: [&str; 6] = [
 /// an earlier run, and returns its path. It has the assembly's name. Several threads and processes may do the
 /// same: the file appears whole.
 pub fn single_file_program(application: &Path, assembly: &str, programs: &Path) -> PathBuf {
+    make(application, assembly, None, programs)
+}
+
+/// The same, with the PDB in the file that lies next to the assembly in testdata.
+pub fn single_file_program_with_pdb(application: &Path, assembly: &str, programs: &Path) -> PathBuf {
+    let pdb = Path::new(assembly).with_extension("pdb");
+    make(application, assembly, Some(&super::bytes(pdb.to_str().expect("a path of testdata"))), programs)
+}
+
+fn make(application: &Path, assembly: &str, pdb: Option<&[u8]>, programs: &Path) -> PathBuf {
     // Threads of one process do not make it twice.
     static MAKING: Mutex<()> = Mutex::new(());
 
@@ -51,7 +62,7 @@ pub fn single_file_program(application: &Path, assembly: &str, programs: &Path) 
     let content = super::bytes(assembly);
     let size = fs::metadata(application).unwrap_or_else(|error| panic!("{}: {error}", application.display()));
     let mut key = DefaultHasher::new();
-    (VERSION, application.file_name(), size.len(), &content).hash(&mut key);
+    (VERSION, application.file_name(), size.len(), &content, pdb).hash(&mut key);
     let folder = programs.join(format!("{:016x}", key.finish()));
     let program = folder.join(name);
     let _guard = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -60,7 +71,7 @@ pub fn single_file_program(application: &Path, assembly: &str, programs: &Path) 
         let published =
             fs::read(application).unwrap_or_else(|error| panic!("{}: {error}", application.display()));
         let published_name = application.file_name().and_then(|name| name.to_str()).expect("a name");
-        let made = rebundle(&published, published_name, &name.to_string_lossy(), &content);
+        let made = rebundle(&published, published_name, &name.to_string_lossy(), &content, pdb);
         super::install_bytes(&made, &program);
     }
     program
@@ -74,7 +85,13 @@ struct File<'a> {
 }
 
 /// Returns the single file `published` with the program `name` in the place of `published_name`.
-fn rebundle(published: &[u8], published_name: &str, name: &str, assembly: &[u8]) -> Vec<u8> {
+fn rebundle(
+    published: &[u8],
+    published_name: &str,
+    name: &str,
+    assembly: &[u8],
+    pdb: Option<&[u8]>,
+) -> Vec<u8> {
     let marker = position(published, &MARKER) - 8;
     let mut list = Reader { file: published, at: 0 };
     list.at = marker;
@@ -106,6 +123,7 @@ fn rebundle(published: &[u8], published_name: &str, name: &str, assembly: &[u8])
         content: dependencies.as_bytes(),
     });
     files.push(File { kind: SETTINGS, name: format!("{name}.runtimeconfig.json"), content: settings });
+    files.extend(pdb.map(|content| File { kind: SYMBOLS, name: format!("{name}.pdb"), content }));
 
     let mut made = published[..host_size].to_vec();
     let bound = position(&made, format!("{published_name}.dll\0").as_bytes());
@@ -235,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_program_has_its_own_name_and_assembly_and_the_framework() {
-        let made = rebundle(&published(), "App", "longer", b"MZ longer than the other");
+        let made = rebundle(&published(), "App", "longer", b"MZ longer than the other", None);
         let text = String::from_utf8_lossy(&made);
         for part in
             ["longer.dll\0", "MZ longer than the other", "MZ run", "{\"a\":1", "\u{19}longer.runtimeconfig"]
@@ -246,7 +264,7 @@ mod tests {
             assert!(!text.contains(part), "{part}");
         }
         // The same once more is the same: its own list can be read.
-        let again = rebundle(&made, "longer", "longer", b"MZ longer than the other");
+        let again = rebundle(&made, "longer", "longer", b"MZ longer than the other", None);
         assert_eq!(again, made);
     }
 }

@@ -11,6 +11,8 @@ use portable_pdb::Image;
 use crate::inspect::core_source::Source;
 use crate::inspect::lines::{PdbLines, PdbRequest};
 
+/// The end of the path of a runtime that is not in the program's own file.
+const RUNTIME_LIBRARY: &str = "/libcoreclr.so";
 /// The type of entries that refer to a PDB.
 const CODE_VIEW: u32 = 2;
 /// Maximum size in bytes of such an entry.
@@ -102,7 +104,10 @@ fn search(pdbs: &mut PdbLines, source: &Source, dump: &Dump<'_>, module: &Module
     let name = Path::new(module.file_name()).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
     let (stamp, guid, pdb_path) =
         of_pdb.map_or_else(Default::default, |(stamp, guid, path)| (Some(stamp), guid, path));
-    let request = PdbRequest { name, path: &path, pdb_path: &pdb_path, guid, stamp };
+    // The runtime of a single-file program is in the program itself.
+    let bundle = Some(dump.runtime().path()).filter(|path| !path.ends_with(RUNTIME_LIBRARY));
+    let bundle = bundle.unwrap_or_default();
+    let request = PdbRequest { name, path: &path, bundle, pdb_path: &pdb_path, guid, stamp };
     pdbs.module(&request, || {
         let (_, packed) = data(EMBEDDED_PDB, MAX_EMBEDDED)?;
         let image = Image::of_debug_entries([(EMBEDDED_PDB, &*packed)]);

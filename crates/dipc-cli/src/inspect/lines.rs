@@ -60,6 +60,8 @@ pub(crate) struct PdbRequest<'m> {
     pub(crate) name: &'m str,
     /// The path of its file; empty if unknown.
     pub(crate) path: &'m str,
+    /// The path of the single file that its program was published as; empty if there is none.
+    pub(crate) bundle: &'m str,
     /// The path of the PDB when it was built; empty if unknown.
     pub(crate) pdb_path: &'m str,
     /// The id of the PDB; nil if unknown.
@@ -187,7 +189,14 @@ fn normalized(path: &str) -> String {
 /// The PDB of a module of a recording.
 fn request<'m>(module: &Module<'m>) -> PdbRequest<'m> {
     let (guid, _) = module.pdb();
-    PdbRequest { name: module.name(), path: module.path(), pdb_path: module.pdb_path(), guid, stamp: None }
+    PdbRequest {
+        name: module.name(),
+        path: module.path(),
+        bundle: "",
+        pdb_path: module.pdb_path(),
+        guid,
+        stamp: None,
+    }
 }
 
 impl SourceLines for PdbLines {

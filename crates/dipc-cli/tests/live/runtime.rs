@@ -98,6 +98,14 @@ pub(crate) fn program_of_10(assembly: &str) -> Option<Command> {
     Some(single_file(&installed("10.0.5", "azmcp")?, assembly))
 }
 
+/// The command line of a program in `testdata/workload` on .NET 8, with its PDB in the single file.
+pub(crate) fn program_of_8_with_pdb(assembly: &str) -> Option<Command> {
+    let application = installed("8.0.28", "Sarif.Multitool")?;
+    let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+    let assembly = format!("workload/{assembly}");
+    Some(Command::new(testdata::single_file_program_with_pdb(&application, &assembly, &programs)))
+}
+
 /// A program in the place of that of a single-file application.
 fn single_file(application: &Path, assembly: &str) -> Command {
     let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::program::run;
-use crate::runtime::{Runtime, on_runtimes, testdata};
+use crate::runtime::{Runtime, on_runtimes, program_of_8_with_pdb, testdata};
 use crate::workload::Target;
 
 /// A stack as the program found it.
@@ -229,3 +229,21 @@ fn core_dumps_have_lines(runtime: Runtime) {
     }
 }
 on_runtimes!(core_dumps_have_lines: net_3_1, net_8_0, net_9_0);
+
+/// The PDB is one of the files of a program that was published as a single file.
+#[test]
+fn lines_are_those_of_a_pdb_in_a_single_file() {
+    let Some(program) = program_of_8_with_pdb("lines/Lines.dll") else { return };
+    let target = Target::start(program);
+    assert_eq!(target.line(), "ready");
+    let source = fs::read_to_string(lines_folder().join("Lines.cs")).unwrap();
+    let number = source.lines().position(|line| line.contains("Console.ReadLine()")).unwrap() + 1;
+    let pid = target.pid().to_string();
+    let core = tempfile::NamedTempFile::new().unwrap();
+    let core = core.path().to_str().unwrap();
+    run(["dump", "-p", &pid, "--stream", "-o", core]).with_code(0);
+    for source in [&["-p", &*pid][..], &[core]] {
+        let text = run([&["dump", "analyze"], source, &["stacks"]].concat()).with_code(0).text();
+        assert!(text.contains(&format!("Lines.Main() in Lines.cs:line {number}\n")), "{text}");
+    }
+}

@@ -1,9 +1,10 @@
 //! The search for the PDB of a module.
 
-use std::io::{self, Read as _};
+use std::collections::HashMap;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Component, Path, PathBuf, Prefix};
 
-use portable_pdb::{Image, Pdb};
+use portable_pdb::{Bundle, Image, Pdb};
 use uuid::Uuid;
 
 use crate::inspect::lines::PdbRequest;
@@ -27,6 +28,8 @@ pub(super) struct Search {
     budget: Budget,
     /// True to warn of modules whose only PDBs are of another build.
     warns_of_mismatches: bool,
+    /// The lists of the files of single-file programs; `None` of other programs.
+    bundles: HashMap<PathBuf, Option<Bundle>>,
 }
 
 /// The remaining files and bytes of the search.
@@ -42,8 +45,19 @@ struct Budget {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Candidate {
     path: PathBuf,
-    is_module: bool,
+    kind: CandidateKind,
     origin: Origin,
+}
+
+/// The place of a PDB in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CandidateKind {
+    /// The file is one.
+    Pdb,
+    /// The file is a module, which can embed it.
+    Module,
+    /// The file is a program that was published as a single file, which can have it among its files.
+    Bundle,
 }
 
 /// The origin of a path.
@@ -57,17 +71,29 @@ enum Origin {
 
 impl Candidate {
     const fn pdb(path: PathBuf, origin: Origin) -> Self {
-        Self { path, is_module: false, origin }
+        Self { path, kind: CandidateKind::Pdb, origin }
     }
 
     const fn module(path: PathBuf, origin: Origin) -> Self {
-        Self { path, is_module: true, origin }
+        Self { path, kind: CandidateKind::Module, origin }
     }
+}
+
+/// The name of the PDB's file.
+fn pdb_name(module: &PdbRequest<'_>) -> String {
+    let built = last_part(module.pdb_path);
+    if built.is_empty() { format!("{}.pdb", module.name) } else { built.to_owned() }
 }
 
 impl Search {
     pub(super) fn new(folders: &[PathBuf], warns_of_mismatches: bool) -> Self {
-        Self { folders: folders.to_vec(), left: MAX_TOTAL_SIZE, budget: BUDGET, warns_of_mismatches }
+        Self {
+            folders: folders.to_vec(),
+            left: MAX_TOTAL_SIZE,
+            budget: BUDGET,
+            warns_of_mismatches,
+            bundles: HashMap::new(),
+        }
     }
 
     /// Returns a PDB that the memory has, if it is that of the module.
@@ -106,7 +132,11 @@ impl Search {
         let (mut why, mut mismatch) = (Vec::new(), None);
         for candidate in self.candidates(&request) {
             let path = &candidate.path;
-            let found = if candidate.is_module { self.embedded(&candidate) } else { self.read(&candidate) };
+            let found = match candidate.kind {
+                CandidateKind::Pdb => self.read(&candidate),
+                CandidateKind::Module => self.embedded(&candidate),
+                CandidateKind::Bundle => self.bundled(&candidate, &pdb_name(&request)),
+            };
             let what = match found {
                 Ok(None) => continue,
                 Ok(Some(pdb)) => match Pdb::parse(&pdb).map(|pdb| request.matches(pdb.id())) {
@@ -138,8 +168,7 @@ impl Search {
     /// The candidate files, likeliest first: in the user's folders, next to the module, embedded in it, at
     /// the path of its build.
     fn candidates(&self, module: &PdbRequest<'_>) -> Vec<Candidate> {
-        let built = last_part(module.pdb_path);
-        let name = if built.is_empty() { format!("{}.pdb", module.name) } else { built.to_owned() };
+        let name = pdb_name(module);
         let mut candidates = Vec::new();
         for folder in &self.folders {
             candidates.push(Candidate::pdb(folder.join(&name), Origin::User));
@@ -154,6 +183,11 @@ impl Search {
             candidates.push(Candidate::pdb(path.with_extension("pdb"), Origin::Recording));
             candidates.push(Candidate::module(path, Origin::Recording));
         }
+        candidates.extend(local(module.bundle).map(|path| Candidate {
+            path,
+            kind: CandidateKind::Bundle,
+            origin: Origin::Recording,
+        }));
         candidates.extend(local(module.pdb_path).map(|path| Candidate::pdb(path, Origin::Recording)));
         let mut seen: Vec<PathBuf> = Vec::new();
         candidates.retain(|candidate| {
@@ -188,6 +222,30 @@ impl Search {
         // A failed unpacking has cost the time, too.
         self.budget.unpacked -= size;
         image.embedded_pdb(MAX_FILE_SIZE).map_err(|error| error.to_string())
+    }
+
+    /// Returns a PDB from the files of a single-file program; `None` if it has none.
+    fn bundled(&mut self, program: &Candidate, name: &str) -> Result<Option<Vec<u8>>, String> {
+        if !self.bundles.contains_key(&program.path) {
+            let bytes = self.read(program)?.unwrap_or_default();
+            let bundle = Bundle::parse(&bytes).map_err(|error| error.to_string())?;
+            self.bundles.insert(program.path.clone(), bundle);
+        }
+        let bundle = self.bundles.get(&program.path).and_then(Option::as_ref);
+        let Some(file) = bundle.and_then(|bundle| bundle.file(name)) else { return Ok(None) };
+        let most = (MAX_FILE_SIZE as u64).min(self.budget.unpacked);
+        if file.size.max(file.stored_size()) > most {
+            return Err(format!("{name} in it has more than the {most} bytes that may still be unpacked"));
+        }
+        let mut opened = dipc_transport::open_untrusted(&program.path).map_err(|error| error.to_string())?;
+        let mut stored = Vec::new();
+        opened
+            .seek(SeekFrom::Start(file.offset))
+            .and_then(|_| opened.take(file.stored_size()).read_to_end(&mut stored))
+            .map_err(|error| error.to_string())?;
+        self.budget.unpacked = self.budget.unpacked.saturating_sub(file.size);
+        self.budget.bytes = self.budget.bytes.saturating_sub(stored.len() as u64);
+        file.unpack(stored, most).map(Some).map_err(|error| error.to_string())
     }
 
     /// Reads a whole file; `None` if it does not exist.
