@@ -101,6 +101,8 @@ struct Parts {
     numbers: Vec<Range<u64>>,
     /// The bytes of an element of an array; 0 for other objects.
     element: u64,
+    /// True if the memory does not say what the fields are: any of them can be a buffer.
+    is_unknown: bool,
 }
 
 struct HeapReader<'r, 'm> {
@@ -161,7 +163,7 @@ impl HeapReader<'_, '_> {
         if element == 0 || element > 8 {
             self.add_parts(of, 0..size, MAX_DEPTH, &mut parts);
         }
-        if !parts.buffers.is_empty() || !parts.numbers.is_empty() {
+        if parts.is_unknown || !parts.buffers.is_empty() || !parts.numbers.is_empty() {
             self.parts.insert(type_handle, parts);
         }
     }
@@ -172,6 +174,7 @@ impl HeapReader<'_, '_> {
             parts.buffers.push(place);
             return;
         }
+        parts.is_unknown |= !self.has_fields(of);
         let fields = self.names.types().fields(of);
         for field in &fields {
             let start = place.start.saturating_add(field.offset.into());
@@ -180,10 +183,11 @@ impl HeapReader<'_, '_> {
             let end = after.map_or(place.end, |after| place.start.saturating_add(after.into()));
             if self.is_fixed_buffer(field) {
                 parts.buffers.push(start..end);
-            } else if let (ValueKind::STRUCTURE, Some(of), Some(depth)) =
-                (field.kind, field.value_type, depth.checked_sub(1))
-            {
-                self.add_parts(of, start..end, depth, parts);
+            } else if field.kind == ValueKind::STRUCTURE {
+                match field.value_type.zip(depth.checked_sub(1)) {
+                    Some((of, depth)) => self.add_parts(of, start..end, depth, parts),
+                    None => parts.is_unknown = true,
+                }
             } else if let Some(size) = field.kind.size()
                 && self.numbers == Numbers::Removed
                 && self.is_needed(field)
@@ -191,6 +195,17 @@ impl HeapReader<'_, '_> {
                 parts.numbers.push(start..start.saturating_add(size.into()));
             }
         }
+    }
+
+    /// Returns true if the memory has the descriptions of the fields of a type and of its base types. Programs
+    /// that were compiled ahead of time have none.
+    fn has_fields(&self, of: TypeHandle) -> bool {
+        let types = self.names.types();
+        let has_metadata =
+            |of: &TypeHandle| types.module(*of).is_some_and(|of| types.metadata(&of).is_some());
+        let all = types.type_and_bases(of);
+        let is_whole = all.last().is_some_and(|last| types.base_type(*last).is_ok_and(TypeHandle::is_null));
+        is_whole && !self.names.runtime().is_native_aot() && all.iter().all(has_metadata)
     }
 
     /// Returns true for an `[InlineArray]` of numbers, characters or structures without references.
@@ -233,16 +248,19 @@ impl HeapReader<'_, '_> {
     /// Keeps an object, all of it or without numbers, and without its buffers.
     fn keep_object(&self, object: &HeapObject) {
         let start = object.address.get().wrapping_sub(8);
+        let parts = self.parts.get(&object.type_handle);
         match self.numbers {
-            Numbers::Kept => self.recorder.keep(start, object.size),
-            Numbers::Removed => {
+            Numbers::Kept if parts.is_none_or(|parts| !parts.is_unknown) => {
+                self.recorder.keep(start, object.size);
+            }
+            _ => {
                 // The header, the type, and the lengths of an array.
                 let first = self.first_element(object).unwrap_or(object.address.at(8));
                 self.recorder.keep(start, first.wrapping_sub(start));
                 self.keep_addresses(first..offset(start, object.size));
             }
         }
-        let Some(parts) = self.parts.get(&object.type_handle) else { return };
+        let Some(parts) = parts else { return };
         let (first, count) = match self.first_element(object) {
             Some(first) => (first, u64::from(object.length)),
             None => (object.address.at(8), 1),
