@@ -197,8 +197,8 @@ impl HeapReader<'_, '_> {
         }
     }
 
-    /// Returns true if the memory has the descriptions of the fields of a type and of its base types. Programs
-    /// that were compiled ahead of time have none.
+    /// Returns true if the memory has the descriptions of the fields of a type and of its base types.
+    /// Programs that were compiled ahead of time have none.
     fn has_fields(&self, of: TypeHandle) -> bool {
         let types = self.names.types();
         let has_metadata =
