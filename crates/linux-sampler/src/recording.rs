@@ -54,7 +54,7 @@ use crate::waiting::ThreadWait;
 use events::{Kinds, mapping_metadata, number, text};
 use existing_waits::ExistingWait;
 use many::ManyProcesses;
-pub use many::{MACHINE_PROVIDER, SampledProcess};
+pub use many::{MACHINE_PROVIDER, SampledProcess, pid_of_id};
 pub use program_events::ProgramEvent;
 
 /// The addresses of the kernel, as TraceEvent expects them.

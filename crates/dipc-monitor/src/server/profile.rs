@@ -54,8 +54,12 @@ impl ProfileRequest {
 impl Service {
     /// Answers with the recording of a time range, or a report of it.
     pub(super) async fn profile(&self, query: &Query) -> Result<Response<AnswerBody>, Problem> {
-        let Some(history) = self.profiles.clone() else {
-            let detail = "the machine is not sampled all the time: start the monitor with --profile-keep 24h";
+        let ring = self
+            .profiles
+            .as_ref()
+            .and_then(|profile| Some((Arc::clone(profile), profile.directory()?.to_owned())));
+        let Some((profile, directory)) = ring else {
+            let detail = "samples of the machine are not kept: start the monitor with --profile-keep 24h";
             return Err(Problem::new(StatusCode::NOT_FOUND, "Not Found", detail));
         };
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -73,7 +77,7 @@ impl Service {
         let work = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let RangeRecording { file, bytes, .. } =
-                history.read(&range, &stop).map_err(|error| refusal(&error))?;
+                profile.read(&directory, &range, &stop).map_err(|error| refusal(&error))?;
             if format == ProfileFormat::Nettrace {
                 return Ok(Answer::File(file, bytes));
             }
