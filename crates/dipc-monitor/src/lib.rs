@@ -59,8 +59,8 @@ pub use access::JwtError;
 pub use access::{ApiKey, ApiKeyError, NoTokens, Scope, TokenError, Tokens};
 pub use artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactSink, ExceptionFilter, ExceptionsRequest,
-    FlameGraphFormat, LiveMetricsRequest, LogFormat, LogsRequest, StackFormat, TopFormat, TopRequest,
-    TraceProfile, TraceRequest,
+    FlameGraphFormat, LiveMetricsRequest, LogFormat, LogsRequest, ProfileKind, RequestsRequest, StackFormat,
+    TopFormat, TopRequest, TraceProfile, TraceRequest,
 };
 pub use black_box::{
     BlackBoxConfig, BlackBoxEvent, BlackBoxLog, BlackBoxMessage, BlackBoxTotals, BlackBoxes,

@@ -88,14 +88,13 @@ impl ContinuousSampler {
         let config = SamplerConfig::new(Scope::Machine).with_frequency(sample_settings.frequency);
         allow_open_files();
         let SegmentSinks { ring, receiver, select } = sinks;
-        let OpenSource { source, access, left_out } = Source::open(config, select.map(ProcessFilter::new))?;
+        let OpenSource { source, access } = Source::open(config, select.map(ProcessFilter::new))?;
         if !access.kernel {
             observer.note(Note::UserModeOnly { off_cpu: false });
         }
         let mut description = describe(sample_settings, false, access, source.is_machine());
         if !source.is_machine() {
-            description =
-                format!("{description}; of this user alone, without {left_out} processes of others");
+            description.push_str("; only processes of this user");
         }
         let of_store = report.clone();
         let store = ring.map(|ring| {

@@ -100,7 +100,7 @@ pub(super) struct OpenScope {
     pub(super) sampler: Sampler,
     pub(super) config: SamplerConfig,
     filter: Option<ProcessFilter>,
-    pub(super) left_out: Vec<u32>,
+    left_out: Vec<u32>,
 }
 
 impl OpenMachine {

@@ -27,8 +27,6 @@ pub(super) struct Source {
 pub(super) struct OpenSource {
     pub(super) source: Source,
     pub(super) access: linux_sampler::Access,
-    /// The number of processes that this user may not sample.
-    pub(super) left_out: usize,
 }
 
 impl Source {
@@ -43,18 +41,18 @@ impl Source {
             Ok(sampler) => {
                 let access = sampler.access();
                 let source = Self::start(config, sampler, filter, None);
-                Ok(OpenSource { source, access, left_out: 0 })
+                Ok(OpenSource { source, access })
             }
             Err(error) => {
                 let pids = existing(filter.as_mut());
-                let OpenScope { sampler, config: own_config, left_out, .. } =
+                let OpenScope { sampler, config: own_config, .. } =
                     open_own(SampleError::Open(error), &pids, &config, false)
                         // None of them exists so far: others are sampled once they do.
                         .or_else(|error| open_own(error, &[std::process::id()], &config, true))?;
                 let access = sampler.access();
                 let own = pids.iter().filter_map(|pid| i32::try_from(*pid).ok()).collect();
                 let source = Self::start(own_config, sampler, filter, Some(own));
-                Ok(OpenSource { source, access, left_out: left_out.len() })
+                Ok(OpenSource { source, access })
             }
         }
     }
