@@ -209,6 +209,7 @@ pub(crate) struct ProfileState {
     pub(crate) error: Option<String>,
 }
 
+#[allow(clippy::ref_option, reason = "the fields are passed like this")]
 fn calendar_time<S: Serializer>(ms: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
     let time = ms.and_then(|ms| Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok());
     time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()).serialize(serializer)

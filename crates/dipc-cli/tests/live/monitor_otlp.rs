@@ -322,8 +322,8 @@ fn only_chosen_processes_are_sampled() {
     let pids: Vec<_> =
         report["processes"].as_array().unwrap().iter().map(|row| row["pid"].as_u64().unwrap()).collect();
     assert_eq!(pids, [u64::from(workload.pid())], "{answer}");
-    let received = receiver.received.lock().unwrap();
-    let resources = received.profiles.iter().flat_map(|request| &request.resource_profiles);
+    let requests = receiver.received.lock().unwrap();
+    let resources = requests.profiles.iter().flat_map(|request| &request.resource_profiles);
     for resource in resources {
         let resource = attributes(&resource.resource.as_ref().unwrap().attributes);
         assert_eq!(resource["process.pid"], workload.pid().to_string());

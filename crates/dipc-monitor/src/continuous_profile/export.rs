@@ -116,7 +116,7 @@ fn export(
 /// Makes the request with the profiles of a recording; `None` if nothing was sampled.
 fn request(
     bytes: &[u8],
-    resource_of: impl FnMut(&Process) -> Option<Vec<(String, String)>>,
+    resource_of: impl FnMut(&Process) -> Vec<(String, String)>,
 ) -> Result<Option<Request>, nettrace::Error> {
     let options = Options::new(Metric::Cpu).with_tracks(false).with_kinds(false);
     let mut limit_code = |code: &mut CodeMap| *code = CodeMap::with_limit(MAX_CODE_SIZE);
@@ -131,19 +131,18 @@ fn resource_of(
     process: &Process,
     config: &ProfileExportConfig,
     watched: &WatchedProcesses,
-) -> Option<Vec<(String, String)>> {
+) -> Vec<(String, String)> {
     let pid = pid_of_id(process.id);
-    let mut attributes = match watched.with_pid(pid) {
-        Some(watched) => resource::attributes(&watched, &config.attributes),
-        None => {
-            let (name, container) = (process.name.as_deref(), process.container.as_deref());
-            resource::attributes_of_system(pid, name, container, &config.attributes)
-        }
+    let mut attributes = if let Some(watched) = watched.with_pid(pid) {
+        resource::attributes(&watched, &config.attributes)
+    } else {
+        let (name, container) = (process.name.as_deref(), process.container.as_deref());
+        resource::attributes_of_system(pid, name, container, &config.attributes)
     };
     if attributes.iter().all(|(key, _)| key != "process.pid") {
         attributes.push(("process.pid".to_owned(), pid.to_string()));
     }
-    Some(attributes)
+    attributes
 }
 
 #[cfg(test)]
@@ -156,7 +155,7 @@ mod tests {
     fn recordings_without_samples_have_no_request() {
         let mut recording = Recording::new();
         recording.at(5).thread(7).exception("System.TimeoutException", "no answer");
-        assert!(request(&recording.bytes(), |_| Some(Vec::new())).unwrap().is_none());
-        assert!(request(b"Nettr", |_| Some(Vec::new())).is_err());
+        assert!(request(&recording.bytes(), |_| Vec::new()).unwrap().is_none());
+        assert!(request(b"Nettr", |_| Vec::new()).is_err());
     }
 }

@@ -54,25 +54,24 @@ pub struct OtlpRequest {
 }
 
 /// Returns one request with a profile for each process of a profile of many, each of its own resource. The
-/// names and stacks are common to all of them. `resource_of` returns the attributes of a process; `None`
-/// leaves it out.
+/// names and stacks are common to all of them. `resource_of` returns the attributes of a process.
 ///
 /// ```
 /// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
 /// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
-/// # for (process, weight) in [(42, 5_000_000), (43, 2_500_000), (44, 1)] {
+/// # for (process, weight) in [(42, 5_000_000), (43, 2_500_000)] {
 /// #     builder.add_sample(process, 7, RelativeTime::START, weight, ["Shop!Program.Main()"]);
 /// # }
 /// # let profile = builder.finish();
 /// let request = nettrace_export::otlp_request_by_process(&profile, "my-tool", |process| {
-///     (process.id != 44).then(|| vec![("process.pid".to_owned(), process.id.to_string())])
+///     vec![("process.pid".to_owned(), process.id.to_string())]
 /// });
 /// assert_eq!(request.profiles, 2);
 /// ```
 pub fn otlp_request_by_process(
     profile: &Profile,
     exporter: &str,
-    mut resource_of: impl FnMut(&Process) -> Option<Vec<(String, String)>>,
+    mut resource_of: impl FnMut(&Process) -> Vec<(String, String)>,
 ) -> OtlpRequest {
     let mut totals: Vec<Vec<&StackTotal>> = profile.processes.iter().map(|_| Vec::new()).collect();
     for total in profile.stack_totals.iter().filter(|total| total.stack.is_some()) {
@@ -83,10 +82,8 @@ pub fn otlp_request_by_process(
     }
     let mut writer = RequestWriter::new(profile, exporter);
     for (process, totals) in profile.processes.iter().zip(totals) {
-        if !totals.is_empty()
-            && let Some(resource) = resource_of(process)
-        {
-            writer.add(&resource, totals.into_iter());
+        if !totals.is_empty() {
+            writer.add(&resource_of(process), totals.into_iter());
         }
     }
     OtlpRequest { profiles: writer.resources.len(), body: writer.finish() }

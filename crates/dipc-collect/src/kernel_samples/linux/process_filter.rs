@@ -29,7 +29,11 @@ impl ProcessFilter {
 
     /// Returns true if a record is of a chosen process.
     pub(super) fn takes(&mut self, record: &Record<'_>) -> bool {
-        match record.kind {
+        self.takes_kind(&record.kind, record.thread.pid)
+    }
+
+    fn takes_kind(&mut self, kind: &RecordKind<'_>, pid: i32) -> bool {
+        match *kind {
             RecordKind::Started { thread, parent } if thread.pid != parent.pid => {
                 let is_in = self.has(parent.pid);
                 self.known.insert(thread.pid, Membership { is_in, read: Instant::now() });
@@ -42,7 +46,6 @@ impl ProcessFilter {
             }
             // It is another program from now on. That the one before has ended is of interest if it was in.
             RecordKind::Name { exec: true, .. } => {
-                let pid = record.thread.pid;
                 let was_in = self.known.remove(&pid).is_some_and(|known| known.is_in);
                 self.has(pid) || was_in
             }
@@ -51,7 +54,7 @@ impl ProcessFilter {
             | RecordKind::LostStacks { .. }
             | RecordKind::Throttled
             | RecordKind::Unthrottled => true,
-            _ => self.has(record.thread.pid),
+            _ => self.has(pid),
         }
     }
 
@@ -87,10 +90,6 @@ mod tests {
 
     use super::*;
 
-    fn record(pid: i32, kind: RecordKind<'static>) -> Record<'static> {
-        Record { thread: ThreadKey { pid, tid: pid }, time_ns: 0, cpu: 0, kind }
-    }
-
     fn key(pid: i32) -> ThreadKey {
         ThreadKey { pid, tid: pid }
     }
@@ -100,14 +99,14 @@ mod tests {
         let mut filter = ProcessFilter::new(Box::new(|pid| Some(pid == 7)));
         for (parent, child, is_in) in [(7, 70, true), (8, 80, false)] {
             let started = RecordKind::Started { thread: key(child), parent: key(parent) };
-            assert_eq!(filter.takes(&record(child, started)), is_in);
-            assert_eq!(filter.takes(&record(child, RecordKind::Throttled)), true);
+            assert_eq!(filter.takes_kind(&started, child), is_in);
+            assert!(filter.takes_kind(&RecordKind::Throttled, child));
             assert_eq!(filter.has(child), is_in);
         }
-        let exec = || RecordKind::Name { name: b"other", exec: true };
+        let exec = RecordKind::Name { name: b"other", exec: true };
         // The first has been in, and is not any more.
-        assert!(filter.takes(&record(70, exec())) && !filter.has(70));
-        assert!(!filter.takes(&record(80, exec())));
+        assert!(filter.takes_kind(&exec, 70) && !filter.has(70));
+        assert!(!filter.takes_kind(&exec, 80));
         assert!(!filter.has(0) && !filter.has(-1));
     }
 
