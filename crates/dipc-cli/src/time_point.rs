@@ -38,8 +38,8 @@ impl TimeOfDay {
     }
 }
 
-/// Parses a point in time: a duration that [`duration::parse`] accepts, an RFC 3339 time, or its part after the
-/// date.
+/// Parses a point in time: a duration that [`duration::parse`] accepts, an RFC 3339 time, or its part after
+/// the date.
 ///
 /// A time without a zone is rejected: a recording may be read on another machine than it was made on.
 pub(crate) fn parse(text: &str) -> Result<TimePoint, String> {

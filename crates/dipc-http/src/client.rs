@@ -135,8 +135,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns what a server has at the path, by GET: at most `max_bytes`. It takes ten seconds at most. To be
-    /// awaited in a tokio runtime.
+    /// Returns what a server has at the path, by GET: at most `max_bytes`. It takes ten seconds at most. To
+    /// be awaited in a tokio runtime.
     ///
     /// # Errors
     /// [`RequestError`], also for a longer answer.

@@ -280,8 +280,8 @@ impl ContinuousProfile {
         }
     }
 
-    /// Returns the recording of a range, from the ring in `directory`. Samples of the last moments are written
-    /// first if the range has them.
+    /// Returns the recording of a range, from the ring in `directory`. Samples of the last moments are
+    /// written first if the range has them.
     pub(crate) fn read(
         &self,
         directory: &Path,

@@ -1,5 +1,5 @@
-//! The folder of a ring, which `dipc monitor --profile-keep` fills, in the place of a recording: its segments of
-//! a time are read as one recording.
+//! The folder of a ring, which `dipc monitor --profile-keep` fills, in the place of a recording: its segments
+//! of a time are read as one recording.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -37,9 +37,9 @@ pub(crate) fn open(folder: &Path) -> Result<Arc<File>, Failure> {
     made(folder).map_or_else(|| read(folder, (None, None)), Ok)
 }
 
-/// Selects a time range of the ring in a folder: a recording is made of it, which [`open`] returns from then on.
-/// Times since the start refer to that of the ring. Returns false if the whole ring was opened before: then the
-/// range is to be found in that.
+/// Selects a time range of the ring in a folder: a recording is made of it, which [`open`] returns from then
+/// on. Times since the start refer to that of the ring. Returns false if the whole ring was opened before: then
+/// the range is to be found in that.
 pub(crate) fn select(folder: &Path, range: Range) -> Result<bool, Failure> {
     let before = recordings().get(folder).map(|(range, _)| *range);
     match before {
@@ -78,8 +78,8 @@ fn read(folder: &Path, requested: Range) -> Result<Arc<File>, Failure> {
     Ok(file)
 }
 
-/// The milliseconds since 1970 of a range. A time of day is the last one of the ring, and for an end the first
-/// one after the beginning.
+/// The milliseconds since 1970 of a range. A time of day is the last one of the ring, and for an end the
+/// first one after the beginning.
 fn range_ms(kept: Segment, (from, to): Range) -> (u64, u64) {
     const DAY_MS: u64 = 24 * 60 * 60 * 1000;
     let ms = |point: TimePoint, not_after_ms: u64| match point {

@@ -20,7 +20,8 @@ pub(crate) struct TimeRange {
 }
 
 impl TimeRange {
-    /// Returns true if it has a calendar time or a time of day, for which the recording's start must be known.
+    /// Returns true if it has a calendar time or a time of day, for which the recording's start must be
+    /// known.
     pub(crate) fn has_dates(self) -> bool {
         let is_date =
             |point: &Option<TimePoint>| matches!(point, Some(TimePoint::At(_) | TimePoint::TimeOfDay(_)));

@@ -186,8 +186,8 @@ fn title(process: &Watched) -> String {
     format!("{} ({})", process.title(), process.facts.pid)
 }
 
-/// Returns a profile of the runtime's samples or events; with `has_kinds`, whether a thread was blocked is the
-/// leaf of a stack.
+/// Returns a profile of the runtime's samples or events; with `has_kinds`, whether a thread was blocked is
+/// the leaf of a stack.
 fn sample(
     metric: Metric,
     has_kinds: bool,

@@ -116,7 +116,8 @@ pub(in crate::artifact) fn top_methods(
     write(sink, &bytes)
 }
 
-/// Writes the methods with the most of something other than time as a table. All strings are from the process.
+/// Writes the methods with the most of something other than time as a table. All strings are from the
+/// process.
 fn weights(report: &TopReport, profile: &Profile, title: &str) -> String {
     let total = match profile.measure.unit {
         Unit::Nanoseconds => units::time(Duration::from_nanos(report.total)),
