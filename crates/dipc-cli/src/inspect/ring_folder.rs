@@ -38,8 +38,8 @@ pub(crate) fn open(folder: &Path) -> Result<Arc<File>, Failure> {
 }
 
 /// Selects a time range of the ring in a folder: a recording is made of it, which [`open`] returns from then
-/// on. Times since the start refer to that of the ring. Returns false if the whole ring was opened before: then
-/// the range is to be found in that.
+/// on. Times since the start refer to that of the ring. Returns false if the whole ring was opened before:
+/// then the range is to be found in that.
 pub(crate) fn select(folder: &Path, range: Range) -> Result<bool, Failure> {
     let before = recordings().get(folder).map(|(range, _)| *range);
     match before {
