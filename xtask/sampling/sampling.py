@@ -7,8 +7,10 @@ folder for recordings. A part that cannot run here is named with the reason. Not
 depend on the machine.
 """
 
+import contextlib
 import csv
 import datetime
+import http.server
 import io
 import json
 import lzma
@@ -20,6 +22,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -439,7 +442,100 @@ def costs():
             row(f"trace {title}".strip(), f"{sampling * 1000:.0f} while sampling, {whole * 1000:.0f} with the end", f"{100 * sampling / recording.seconds:.1f}", f"{int(most.split()[1]) / 1024:.1f}")
 
 
-ALL = {"split": split, "account": account, "chains": chains, "waits": waits, "perf": perf, "costs": costs}
+MACHINE_SECONDS = 120
+# Beside 8 of .NET, which run or wait: shells that run for a part of the time, and programs that sleep.
+SHELLS, SLEEPERS = 8, 84
+# One that runs for a fifth of the time.
+SHELL = "while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.2; done"
+
+
+def own_memory(pid):
+    """The resident memory of a process: its own, of files, and shared (the kernel's buffers), in MB."""
+    fields = dict(line.split(":", 1) for line in open(f"/proc/{pid}/status"))
+    return [int(fields[name].split()[0]) / 1024 for name in ("RssAnon", "RssFile", "RssShmem")]
+
+
+def machine():
+    """The monitor's continuous samples, beside a monitor without them at the same time."""
+    for title, is_idle in (("100 processes", False), ("an idle machine", True)):
+        with contextlib.ExitStack() as stack:
+            if not is_idle:
+                started = [(version, "spin 100000000") for version in ("3.1.23", "9.0.1", "9.0.1", "9.0.1", "9.0.1")]
+                for version, work in started + [("3.1.23", None), ("9.0.1", None), ("9.0.1", None)]:
+                    if command := workload(version):
+                        program = stack.enter_context(Program(command))
+                        if work:
+                            program.send(work)
+                others = [["sh", "-c", SHELL]] * SHELLS + [["sleep", "100000"]] * SLEEPERS
+                for command in others:
+                    stack.callback(subprocess.Popen(command).kill)
+            measure_monitors(title)
+
+
+def measure_monitors(title):
+    folder = pathlib.Path(tempfile.mkdtemp(dir=OUTPUT))
+    collector = Collector()
+    ring = ["--profile-keep", "1h", "--profile-directory", str(folder / "ring")]
+    kinds = {
+        "without samples of the machine": [],
+        "--profile-keep": ring,
+        "--otlp-signals profiles": ["--otlp", collector.url, "--otlp-signals", "profiles"],
+    }
+    heading(f"The machine all the time, {title}, {MACHINE_SECONDS} s after the first minute", "monitor", "of the machine, percent", "memory of its own, MB", "most, MB", "of files, MB", "buffers, MB")
+    monitors = {}
+    for number, (kind, options) in enumerate(kinds.items()):
+        fixed = [DIPC, "monitor", "--urls", f"unix:{folder}/http{number}", "--metrics", "false", "--keep", "0s"]
+        monitors[kind] = subprocess.Popen(fixed + options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(60)
+        before = {kind: process_ns(monitor.pid) for kind, monitor in monitors.items()}
+        begin, own = time.monotonic(), {kind: [] for kind in monitors}
+        while time.monotonic() - begin < MACHINE_SECONDS:
+            time.sleep(1)
+            for kind, monitor in monitors.items():
+                own[kind].append(own_memory(monitor.pid))
+        whole = (time.monotonic() - begin) * os.cpu_count() * 1e9
+        for kind, monitor in monitors.items():
+            share = 100 * (process_ns(monitor.pid) - before[kind]) / whole
+            memory = [[sample[index] for sample in own[kind]] for index in range(3)]
+            row(kind, f"{share:.2f}", f"{statistics.median(memory[0]):.0f}", f"{max(memory[0]):.0f}", f"{max(memory[1]):.0f}", f"{max(memory[2]):.0f}")
+        sizes = [file.stat().st_size for file in (folder / "ring").glob("profile-*")]
+        print(f"\n{len(sizes)} recordings of {max(sizes, default=0) / 1e6:.1f} MB at most; {collector.requests} requests of {collector.most / 1e6:.1f} MB at most")
+    finally:
+        for monitor in monitors.values():
+            monitor.send_signal(signal.SIGINT)
+        for monitor in monitors.values():
+            monitor.wait(60)
+        collector.server.shutdown()
+        shutil.rmtree(folder)
+
+
+class Collector:
+    """Takes requests, and counts them."""
+
+    def __init__(self):
+        collector = self
+        self.requests, self.most = 0, 0
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                length = int(self.headers["content-length"])
+                self.rfile.read(length)
+                collector.requests += 1
+                collector.most = max(collector.most, length)
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+ALL = {"split": split, "account": account, "chains": chains, "waits": waits, "perf": perf, "costs": costs, "machine": machine}
 
 OUTPUT.mkdir(parents=True, exist_ok=True)
 for part in PARTS or ALL:

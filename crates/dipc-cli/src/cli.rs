@@ -17,6 +17,7 @@ use crate::command::dump::DumpArgs;
 use crate::command::edit::EditArgs;
 use crate::command::env::EnvArgs;
 use crate::command::events::EventsArgs;
+use crate::command::exceptions::ExceptionsArgs;
 use crate::command::export::ExportArgs;
 use crate::command::gcdump::GcDumpCommand;
 use crate::command::heap::HeapArgs;
@@ -76,10 +77,10 @@ Usage: dipc COMMAND …        dipc help COMMAND explains it; --version
 
 All commands, one per line: dipc help commands
   Process    ps info env doctor resume set-env startup-hook profiler perfmap
-  Live       why top stack locks async heap memory events counters monitor ports
-  Record     trace profile dump crash-handler gcdump list-profiles push
+  Live       why top stack locks async heap memory events exceptions counters
+  Record     trace profile dump crash-handler gcdump list-profiles push ports
   Recording  report view convert stat diff edit merge repair rules
-  Fleet      export schema sql mcp        Other: demo sim completions help
+  Fleet      monitor export schema sql mcp   Other: demo sim completions help
 By symptom: dipc help slow, leak, crash, hang, starvation, high-cpu, memory
 The book: dipc help introduction, attach, containers, … (dipc help topics)
 ";
@@ -211,6 +212,11 @@ pub(crate) enum Command {
     /// The runtime does not list its methods (rundown), so --stacks shows addresses. Recordings by dipc trace
     /// have the names.
     Events(Deferred<EventsArgs>),
+    /// Show the last exceptions of a process, which a running dipc monitor has kept
+    ///
+    /// The black boxes of a monitor keep the exceptions of the last half minute, or of --keep, of every
+    /// process: types, messages and times, without stacks. Nothing is asked of the process.
+    Exceptions(Deferred<ExceptionsArgs>),
     /// Show the stacks of all threads, of a process now or of a recording at its start
     Stack(Deferred<StackArgs>),
     /// Show what a process does, live: methods, threads, collections, exceptions, allocations

@@ -120,6 +120,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::CrashHandler(args) => command::crash_handler::run(args),
         Command::Memory(args) => command::memory::run(args),
         Command::Why(args) => command::why::run(args),
+        Command::Exceptions(args) => command::exceptions::run(args),
         Command::Locks(args) => command::locks::run(args),
         Command::Async(args) => command::async_chains::run(args),
         Command::GcDump(command) => command::gcdump::run(command),

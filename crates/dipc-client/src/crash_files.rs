@@ -8,9 +8,6 @@ use crate::{ProcessView, Target, Timeouts};
 
 /// Maximum wait for a process to report its environment.
 const ANSWER: Duration = Duration::from_secs(1);
-/// Maximum number of bytes to read of an environment.
-#[cfg(target_os = "linux")]
-const MAX_ENVIRONMENT_LENGTH: u64 = 1 << 20;
 
 /// Maximum number of directory entries to inspect for a file with a partly known name.
 const MAX_ENTRIES: usize = 100_000;
@@ -259,21 +256,11 @@ fn core_limit(pid: u32) -> Option<String> {
     linux_proc_stat::Limits::new(&limits).soft("Max core file size").map(str::to_owned)
 }
 
-/// Returns the environment that a process was started with.
+/// Returns the environment that a process was started with, or states itself.
 fn environment(target: &Target) -> Option<Vec<String>> {
-    #[cfg(target_os = "linux")]
-    if let Some(pid) = target.pid()
-        && let Ok(file) = fs::File::open(format!("/proc/{pid}/environ"))
-    {
-        let mut bytes = Vec::new();
-        let read =
-            std::io::Read::read_to_end(&mut std::io::Read::take(file, MAX_ENVIRONMENT_LENGTH), &mut bytes);
-        if read.is_ok() && !bytes.is_empty() {
-            let texts = bytes.split(|byte| *byte == 0);
-            return Some(texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect());
-        }
-    }
-    target.clone().with_timeouts(Timeouts::each(ANSWER)).environment().ok()
+    let of_system = target.pid().and_then(|pid| ProcessView::of(pid).environment().ok());
+    let of_system = of_system.filter(|variables| !variables.is_empty());
+    of_system.or_else(|| target.clone().with_timeouts(Timeouts::each(ANSWER)).environment().ok())
 }
 
 /// Inserts the values of the specifiers (`%p` and the like) in a pattern, and [`UNKNOWN`] for those without

@@ -17,6 +17,9 @@ pub use thread_times::{ThreadTime, ThreadTimes, ThreadTimesReader};
 /// Maximum number of bytes to read of a list of mapped files.
 const MAPS_LIMIT: u64 = 64 << 20;
 
+/// Maximum number of bytes to read of an environment.
+const MAX_ENVIRONMENT_BYTES: u64 = 1 << 20;
+
 /// The state of a runtime at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "it waits, runs, or is not known")]
@@ -155,6 +158,17 @@ impl ProcessView {
     /// Returns the path of the program that the process runs, as reported by the kernel.
     pub fn executable(&self) -> io::Result<PathBuf> {
         fs::read_link(self.folder.join("exe"))
+    }
+
+    /// Returns the environment that the process was started with, as `NAME=value`: its first mebibyte.
+    ///
+    /// # Errors
+    /// If the process does not exist, or is another user's.
+    pub fn environment(&self) -> io::Result<Vec<String>> {
+        let mut bytes = Vec::new();
+        File::open(self.folder.join("environ"))?.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut bytes)?;
+        let variables = bytes.split(|byte| *byte == 0).filter(|variable| !variable.is_empty());
+        Ok(variables.map(|variable| String::from_utf8_lossy(variable).into_owned()).collect())
     }
 
     /// Returns true if the process shows signs of CoreCLR: its library, or the names of its threads, which

@@ -1,8 +1,8 @@
 //! Samples of a process by the Linux kernel, with managed code unwound by the runtime's own structures.
 //!
-//! [`ContinuousSampler`] samples the machine into a ring on disk, all the time. [`KernelSampler`] writes
-//! samples into a file, [`LiveSamples`] passes them on while they are taken, and [`snapshot`] takes those of
-//! a moment, with the stacks of waiting threads. All are recordings of
+//! [`ContinuousSampler`] samples the machine, all the time, into a ring on disk or for a receiver.
+//! [`KernelSampler`] writes samples into a file, [`LiveSamples`] passes them on while they are taken, and
+//! [`snapshot`] takes those of a moment, with the stacks of waiting threads. All are recordings of
 //! [`linux-sampler`](https://docs.rs/linux-sampler): addresses of managed code get their names from the list
 //! of methods of the runtime.
 //!
@@ -16,18 +16,22 @@ use std::time::Duration;
 use nettrace::Event;
 
 use crate::live::KernelSamples;
-use crate::profile_ring::{RingTotals, StoreEvent};
+use crate::profile_ring::{ProfileRing, RingTotals, Segment, StoreEvent};
 use crate::staged::StagedFile;
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub use linux::{ContinuousSampler, KernelSampler, LiveSamples, MachineSampler, RuntimeEvents, snapshot};
+pub use linux::{
+    ContinuousSampler, KernelSampler, LiveSamples, MachineSampler, RuntimeEvents, pid_of_id, snapshot,
+};
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub use elsewhere::{ContinuousSampler, KernelSampler, LiveSamples, MachineSampler, RuntimeEvents, snapshot};
+pub use elsewhere::{
+    ContinuousSampler, KernelSampler, LiveSamples, MachineSampler, RuntimeEvents, pid_of_id, snapshot,
+};
 
 mod scope;
 pub use scope::{GroupError, GroupName, SampleScope};
@@ -216,6 +220,24 @@ pub struct ContinuousSettings {
     pub frequency: u32,
     /// The time of a segment.
     pub segment: Duration,
+}
+
+/// Chooses the processes that are sampled. Returns `None` if the process cannot be read.
+pub type ProcessSelector = Box<dyn FnMut(u32) -> Option<bool> + Send>;
+
+/// A receiver of segments, each a whole recording with its times. It delays the samples while it works.
+pub type SegmentReceiver = Box<dyn FnMut(Segment, &[u8]) + Send>;
+
+/// The recipients of the segments of a [`ContinuousSampler`], and the processes in them.
+#[derive(Default)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
+pub struct SegmentSinks {
+    /// The ring that is filled.
+    pub ring: Option<ProfileRing>,
+    /// The receiver of each segment.
+    pub receiver: Option<SegmentReceiver>,
+    /// The processes that are sampled; all if `None`.
+    pub select: Option<ProcessSelector>,
 }
 
 impl Default for ContinuousSettings {

@@ -2,10 +2,9 @@
 //!
 //! [`from_session`] has the samples of the runtime itself, [`from_samples`] those of the Linux kernel. A
 //! program that profiles a process at intervals calls one of them for each interval. [`read_session`] and
-//! [`read_samples`] fill several builders, as for profiles of several metrics.
+//! [`read_samples`] fill [several builders](ProfileBuilders), as for profiles of several metrics.
 
 use std::convert::Infallible;
-use std::slice;
 use std::time::{Duration, Instant};
 
 use clr_events::CodeMap;
@@ -13,7 +12,7 @@ use dipc_client::{
     Error, Keywords, Level, LiveReader, Profile as EventProfile, ProviderConfig, RUNTIME_PROVIDER, Session,
     SessionConfig, Target,
 };
-use nettrace::Event;
+use nettrace::{Event, TraceInfo};
 use nettrace_export::{Measure, Metric, NeedsTimeOrder, Omissions, Options, Profile, ProfileBuilder};
 
 use crate::kernel_samples::LiveSamples;
@@ -47,11 +46,42 @@ impl ProfileRequest {
         Self { max_code_size, ..self }
     }
 
-    /// Returns a builder of the profile.
-    pub fn into_builder(self) -> ProfileBuilder {
+    fn into_builder(self) -> ProfileBuilder {
         let mut builder = ProfileBuilder::new(self.options);
         *builder.code_mut() = CodeMap::with_limit(self.max_code_size);
         builder
+    }
+}
+
+/// Builders of profiles of the same events, which have the names of methods in common: those of the first
+/// request.
+#[derive(Debug)]
+pub struct ProfileBuilders {
+    first: ProfileBuilder,
+    others: Vec<ProfileBuilder>,
+}
+
+impl ProfileBuilders {
+    /// Creates a builder for each request.
+    pub fn new(first: ProfileRequest, others: Vec<ProfileRequest>) -> Self {
+        let others = others.into_iter().map(|other| other.into_builder().without_code()).collect();
+        Self { first: first.into_builder(), others }
+    }
+
+    fn add(&mut self, event: &Event<'_>) {
+        self.first.add(event);
+        self.others.iter_mut().for_each(|other| other.add(event));
+    }
+
+    /// Finishes the profiles, in the order of their requests, each with the parts that it lacks.
+    ///
+    /// # Errors
+    /// Only if the options of a request have [`Order::File`](nettrace_export::Order::File).
+    pub fn finish(mut self, info: Option<&TraceInfo>) -> Result<Vec<(Profile, Omissions)>, NeedsTimeOrder> {
+        let others = self.others.into_iter().map(|other| other.finish_with_code_of(info, &mut self.first));
+        let others = others.collect::<Result<Vec<_>, _>>()?;
+        let first = self.first.finish(info)?;
+        Ok(std::iter::once(first).chain(others).collect())
     }
 }
 
@@ -150,9 +180,9 @@ pub fn from_session(
     limits: &Limits,
     observer: &mut dyn Observer,
 ) -> Result<SessionProfile, NeedsTimeOrder> {
-    let mut builder = request.into_builder();
-    let (reader, end) = read_session(session, slice::from_mut(&mut builder), limits, observer);
-    let (profile, omissions) = builder.finish(reader.info())?;
+    let mut builders = ProfileBuilders::new(request, Vec::new());
+    let (reader, end) = read_session(session, &mut builders, limits, observer);
+    let (profile, omissions) = builders.first.finish(reader.info())?;
     Ok(SessionProfile { profile, omissions, reader, end })
 }
 
@@ -160,12 +190,12 @@ pub fn from_session(
 /// Returns the reader of the stream, which knows its losses and damage.
 pub fn read_session(
     session: Session,
-    builders: &mut [ProfileBuilder],
+    builders: &mut ProfileBuilders,
     limits: &Limits,
     observer: &mut dyn Observer,
 ) -> (LiveReader, StreamEnd) {
     let add = |reader: &mut LiveReader| {
-        reader.for_each(|event| builders.iter_mut().for_each(|builder| builder.add(event)));
+        reader.for_each(|event| builders.add(event));
         Ok::<_, Infallible>(false)
     };
     let Ok(read) = live_stream::read(session, LiveReader::new(MAX_DELAY), limits, observer, add);
@@ -186,9 +216,9 @@ pub fn from_samples(
     limits: &Limits,
 ) -> Result<KernelProfile, NeedsTimeOrder> {
     request.options.metric = Some(Metric::Cpu);
-    let mut builder = request.into_builder();
-    let (end, names_error) = read_samples(samples, runtime, slice::from_mut(&mut builder), limits);
-    let (mut profile, omissions) = builder.finish(None)?;
+    let mut builders = ProfileBuilders::new(request, Vec::new());
+    let (end, names_error) = read_samples(samples, runtime, &mut builders, limits);
+    let (mut profile, omissions) = builders.first.finish(None)?;
     // Also if no thread of the process ran.
     (profile.metric, profile.measure) = (Metric::Cpu, Measure::CPU_TIME);
     Ok(KernelProfile { profile, omissions, end, names_error })
@@ -199,7 +229,7 @@ pub fn from_samples(
 pub fn read_samples(
     mut samples: LiveSamples,
     runtime: Option<&Target>,
-    builders: &mut [ProfileBuilder],
+    builders: &mut ProfileBuilders,
     limits: &Limits,
 ) -> (SamplesEnd, Option<Error>) {
     let stop = limits.stop_signal();
@@ -207,22 +237,18 @@ pub fn read_samples(
     if end == SamplesEnd::Cancelled {
         return (end, None);
     }
-    samples.finish(|event| builders.iter_mut().for_each(|builder| builder.add(event)));
+    samples.finish(|event| builders.add(event));
     let names_error = runtime.and_then(|runtime| {
-        let add = |event: &Event<'_>| {
-            for builder in builders.iter_mut() {
-                builder.code_mut().add(event);
-            }
-        };
+        let add = |event: &Event<'_>| builders.first.code_mut().add(event);
         for_each_method(runtime, || stop.is_cancelled(), add).err()
     });
     (end, names_error)
 }
 
-fn read_until_end(samples: &mut LiveSamples, builders: &mut [ProfileBuilder], limits: &Limits) -> SamplesEnd {
+fn read_until_end(samples: &mut LiveSamples, builders: &mut ProfileBuilders, limits: &Limits) -> SamplesEnd {
     let (begin, stop) = (Instant::now(), limits.stop_signal());
     loop {
-        samples.read(|event| builders.iter_mut().for_each(|builder| builder.add(event)));
+        samples.read(|event| builders.add(event));
         if stop.is_cancelled() {
             return SamplesEnd::Cancelled;
         }

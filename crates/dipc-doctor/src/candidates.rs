@@ -36,6 +36,16 @@ pub fn find_runtimes() -> Vec<u32> {
     facts::pids().into_iter().filter(|pid| search.has_runtime(*pid)).collect()
 }
 
+/// Returns true if the program of a process, or a file that it has mapped, is a runtime of .NET, whatever the
+/// state of the process is: also while its core dump is written. Linux only.
+///
+/// ```
+/// assert!(!dipc_doctor::has_runtime(std::process::id()));
+/// ```
+pub fn has_runtime(pid: u32) -> bool {
+    RuntimeSearch::default().has_image(pid)
+}
+
 /// Returns the processes of that name among the [candidates](find_candidates), or else those with an entry
 /// assembly of that name, or else any process of that name.
 ///

@@ -47,7 +47,7 @@ use dipc_client::Timeouts;
 use self::facts::Facts;
 
 pub use candidates::{
-    candidates, entry_assembly, find_by_name, find_candidates, find_runtimes, runtime_version,
+    candidates, entry_assembly, find_by_name, find_candidates, find_runtimes, has_runtime, runtime_version,
 };
 pub use check::Check;
 pub use checks::{check_host, find_foreign_sockets};

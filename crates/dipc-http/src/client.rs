@@ -126,30 +126,56 @@ impl Endpoint {
     ) -> Result<Bytes, RequestError> {
         let for_now =
             |reason: &dyn fmt::Display| RequestError::Temporary { reason: reason.to_string(), wait: None };
-        match tokio::time::timeout(REQUEST_TIME, self.exchange(content_type, message, headers)).await {
+        let mut request = self.request(Method::POST, message.to_vec().into(), headers);
+        request.headers_mut().entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(content_type));
+        match tokio::time::timeout(REQUEST_TIME, self.exchange(request, MAX_ANSWER_SIZE)).await {
             Ok(Ok(answer)) => answer.outcome(),
             Ok(Err(error)) => Err(for_now(&error)),
             Err(_) => Err(for_now(&format_args!("no answer within {} s", REQUEST_TIME.as_secs()))),
         }
     }
 
+    /// Returns what a server has at the path, by GET: at most `max_bytes`. It takes ten seconds at most. To
+    /// be awaited in a tokio runtime.
+    ///
+    /// # Errors
+    /// [`RequestError`], also for a longer answer.
+    pub async fn fetch(
+        &self,
+        headers: &[(HeaderName, HeaderValue)],
+        max_bytes: usize,
+    ) -> Result<Bytes, RequestError> {
+        let for_now =
+            |reason: &dyn fmt::Display| RequestError::Temporary { reason: reason.to_string(), wait: None };
+        let request = self.request(Method::GET, Bytes::new(), headers);
+        let answer = match tokio::time::timeout(REQUEST_TIME, self.exchange(request, max_bytes)).await {
+            Ok(answer) => answer.map_err(|error| for_now(&error))?,
+            Err(_) => return Err(for_now(&format_args!("no answer within {} s", REQUEST_TIME.as_secs()))),
+        };
+        if answer.is_cut && answer.status.is_success() {
+            return Err(RequestError::Refused {
+                reason: format!("the answer ended early, or has more than {max_bytes} bytes"),
+            });
+        }
+        answer.outcome()
+    }
+
     async fn exchange(
         &self,
-        content_type: &'static str,
-        message: &[u8],
-        headers: &[(HeaderName, HeaderValue)],
+        request: Request<Full<Bytes>>,
+        max_bytes: usize,
     ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
         let stream = TcpStream::connect((&*self.host, self.port)).await?;
         let (mut sender, connection) =
             http1::Builder::new().max_buf_size(MAX_ANSWER_SIZE).handshake(TokioIo::new(stream)).await?;
-        let request = self.request(content_type, message, headers);
         let exchange = async move {
             let response = sender.send_request(request).await?;
             let (head, body) = response.into_parts();
             // Needed answers are never longer.
-            let body = Limited::new(body, MAX_ANSWER_SIZE).collect().await;
+            let body = Limited::new(body, max_bytes).collect().await;
+            let is_cut = body.is_err();
             let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-            Ok::<_, hyper::Error>(Answer { status: head.status, headers: head.headers, body })
+            Ok::<_, hyper::Error>(Answer { status: head.status, headers: head.headers, body, is_cut })
         };
         let (answer, _) = tokio::join!(exchange, connection);
         Ok(answer?)
@@ -157,16 +183,15 @@ impl Endpoint {
 
     fn request(
         &self,
-        content_type: &'static str,
-        message: &[u8],
+        method: Method,
+        message: Bytes,
         headers: &[(HeaderName, HeaderValue)],
     ) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::from(message.to_vec()));
-        *request.method_mut() = Method::POST;
+        let mut request = Request::new(Full::from(message));
+        *request.method_mut() = method;
         *request.uri_mut() = self.path.clone();
         let ours = [
             (HOST, self.authority.clone()),
-            (CONTENT_TYPE, HeaderValue::from_static(content_type)),
             (USER_AGENT, HeaderValue::from_static(concat!("dipc/", env!("CARGO_PKG_VERSION")))),
             (CONNECTION, HeaderValue::from_static("close")),
         ];
@@ -183,6 +208,8 @@ struct Answer {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
+    /// True if the body is longer than wanted, or ended early: then it is missing.
+    is_cut: bool,
 }
 
 impl Answer {
@@ -234,7 +261,13 @@ mod tests {
         let answer = |status: u16, wait: Option<&'static str>, body: &'static str| {
             let mut headers = HeaderMap::new();
             headers.extend(wait.map(|wait| (RETRY_AFTER, HeaderValue::from_static(wait))));
-            Answer { status: StatusCode::from_u16(status).unwrap(), headers, body: body.into() }.outcome()
+            Answer {
+                status: StatusCode::from_u16(status).unwrap(),
+                headers,
+                body: body.into(),
+                is_cut: false,
+            }
+            .outcome()
         };
         assert!(matches!(answer(200, None, "took it"), Ok(body) if body == "took it"));
         let Err(RequestError::Temporary { reason, wait }) = answer(503, Some("7"), "busy\n") else {

@@ -26,7 +26,7 @@ pub use call_stack::exceptions::{ExceptionFilter, ExceptionsRequest};
 pub use call_stack::stacks::StackFormat;
 pub use live_metrics::LiveMetricsRequest;
 pub use logs::{LogFormat, LogsRequest};
-pub use report::{FlameGraphFormat, TopFormat, TopRequest};
+pub use report::{FlameGraphFormat, ProfileKind, RequestsRequest, TopFormat, TopRequest};
 pub use trace::{TraceProfile, TraceRequest};
 
 pub(crate) use logs::write_record;
@@ -39,10 +39,11 @@ pub(crate) use trace::{default_counters, merged, parse_event_level, parse_keywor
 /// An artifact to collect.
 ///
 /// ```
-/// use dipc_monitor::{Artifact, ArtifactKind};
+/// use dipc_monitor::{Artifact, ArtifactKind, RequestsRequest};
 /// use std::time::Duration;
 ///
-/// let requests = Artifact::Requests(Some(Duration::from_secs(30)));
+/// let duration = Some(Duration::from_secs(30));
+/// let requests = Artifact::Requests(RequestsRequest { duration, slower_than: None });
 /// assert_eq!((requests.kind(), requests.media_type()), (ArtifactKind::Requests, "application/json"));
 /// assert_eq!(Artifact::GcDump.duration(), None);
 /// ```
@@ -70,7 +71,7 @@ pub enum Artifact {
     /// The methods by the threads' time, working or blocked.
     Top(TopRequest),
     /// The requests and outgoing calls that end while it is collected, as JSON; [`None`] is without a limit.
-    Requests(Option<Duration>),
+    Requests(RequestsRequest),
     /// The causes of what is wrong, as `dipc why` finds them; [`None`] is without a limit.
     Why(TopFormat, Option<Duration>),
     /// The resident memory by its owners, as the JSON of `dipc memory`.
@@ -220,7 +221,8 @@ impl Artifact {
             Self::Logs(request) => request.duration,
             Self::Exceptions(request) => request.duration,
             Self::Top(request) => request.duration,
-            Self::FlameGraph(_, duration) | Self::Requests(duration) | Self::Why(_, duration) => *duration,
+            Self::FlameGraph(_, duration) | Self::Why(_, duration) => *duration,
+            Self::Requests(request) => request.duration,
             Self::GcDump | Self::Dump(_) | Self::Snapshot | Self::Stacks(_) | Self::Memory => None,
         }
     }
@@ -287,7 +289,7 @@ impl Artifact {
                 report::flame_graph(*format, *duration, process, stop, sink)
             }
             Self::Top(request) => report::top_methods(request, process, stop, sink),
-            Self::Requests(duration) => report::requests(*duration, process, stop, sink),
+            Self::Requests(request) => report::requests(*request, process, stop, sink),
             Self::Why(format, duration) => report::causes(*format, *duration, process, stop, sink),
             Self::Memory => memory::collect(process, sink),
         }

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use dipc_collect::{Retention, RingRecorder};
 use nettrace_edit::Snapshot;
+use serde::Serialize;
 
 use crate::counters::{CounterRequest, CounterSubscription};
 use crate::monitor::ProcessObserver;
@@ -218,7 +219,7 @@ struct State {
 }
 
 /// The state of all black boxes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BlackBoxTotals {
     /// The number of sessions that run.
@@ -226,6 +227,7 @@ pub struct BlackBoxTotals {
     /// The bytes of events that are kept.
     pub bytes: u64,
     /// The number of events that were lost in all sessions, including sessions of ended processes.
+    #[serde(rename = "lostEvents")]
     pub lost: u64,
 }
 

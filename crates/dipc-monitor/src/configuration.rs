@@ -24,8 +24,8 @@ mod view;
 
 pub use finding::{Finding, Location, Severity};
 pub use model::{
-    CheckedConfiguration, Configuration, ConnectionMode, CounterGroup, DiagnosticPort, DirectoryEgress,
-    EgressProvider, GlobalCounter, Metrics, Storage,
+    CheckedConfiguration, Configuration, ConnectionMode, ContinuousProfiling, CounterGroup, DiagnosticPort,
+    DirectoryEgress, EgressProvider, GlobalCounter, Metrics, SEGMENTS, Storage,
 };
 pub use source::ConfigurationSources;
 pub use store::{AzureEgress, DataSetEgress, GoogleEgress, S3Egress, Secret, StoreEgress};

@@ -1,5 +1,10 @@
 //! Filters of processes, as in dotnet-monitor's `DefaultProcess` and in its rules.
 
+use dipc_client::dipc_transport;
+
+/// Maximum length of a command line to keep, in bytes: the process chooses it.
+const MAX_COMMAND_LINE: usize = 64 << 10;
+
 /// The facts of a process that filters compare.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -15,6 +20,14 @@ pub struct ProcessFacts {
 }
 
 impl ProcessFacts {
+    /// The facts of a process with this name by the system alone.
+    pub(crate) fn of_system(pid: u32, name: String) -> Self {
+        let words = dipc_transport::command_line(pid).unwrap_or_default();
+        let entry_assembly = dipc_client::entry_assembly(&words);
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        Self { pid, name, command_line: Some(cut(words.join(" "))), entry_assembly }
+    }
+
     /// The name for people: the name of the entry assembly if the process runs `dotnet`, otherwise its own.
     pub(crate) fn title(&self) -> &str {
         let assembly = self.entry_assembly.as_deref().filter(|name| !name.is_empty());
@@ -100,6 +113,23 @@ impl Filter {
             MatchType::Contains => fact.contains(&value),
         }
     }
+}
+
+/// Cuts a string of a length that the process chooses.
+pub(crate) fn cut(mut text: String) -> String {
+    cut_at(&mut text, MAX_COMMAND_LINE);
+    text
+}
+
+/// Cuts a string longer than `most` bytes between two characters. Returns true if it was longer.
+pub(crate) fn cut_at(text: &mut String, most: usize) -> bool {
+    if text.len() <= most {
+        return false;
+    }
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text.truncate(end);
+    text.shrink_to_fit();
+    true
 }
 
 #[cfg(test)]

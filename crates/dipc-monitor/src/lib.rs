@@ -30,6 +30,7 @@ mod access;
 mod artifact;
 mod black_box;
 pub mod configuration;
+mod continuous_profile;
 mod counters;
 mod egress;
 mod filter;
@@ -42,7 +43,6 @@ mod otlp;
 mod owner_memory;
 mod process;
 mod process_log;
-mod profile_history;
 mod recordings;
 mod request_provider;
 mod resource;
@@ -59,11 +59,15 @@ pub use access::JwtError;
 pub use access::{ApiKey, ApiKeyError, NoTokens, Scope, TokenError, Tokens};
 pub use artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactSink, ExceptionFilter, ExceptionsRequest,
-    FlameGraphFormat, LiveMetricsRequest, LogFormat, LogsRequest, StackFormat, TopFormat, TopRequest,
-    TraceProfile, TraceRequest,
+    FlameGraphFormat, LiveMetricsRequest, LogFormat, LogsRequest, ProfileKind, RequestsRequest, StackFormat,
+    TopFormat, TopRequest, TraceProfile, TraceRequest,
 };
 pub use black_box::{
     BlackBoxConfig, BlackBoxEvent, BlackBoxLog, BlackBoxMessage, BlackBoxTotals, BlackBoxes,
+};
+pub use continuous_profile::{
+    ContinuousProfile, ContinuousProfileConfig, ProfileExportConfig, ProfileLog, ProfileMessage,
+    ProfileRingConfig,
 };
 pub use counters::{CounterConsumer, CounterRequest, CounterSubscription, SharedCounters};
 pub use dipc_collect::logs::{LogLevel, LogSelection};
@@ -76,7 +80,6 @@ pub use operation::{Operation, OperationState, Operations, RunningOperation, Too
 pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig};
 pub use process::Watched;
 pub use process_log::{ProcessEvent, ProcessMessage, ProcessReport};
-pub use profile_history::{ProfileHistory, ProfileHistoryConfig, ProfileLog, ProfileMessage};
 pub use request_provider::http_provider;
 pub use resource::attributes as resource_attributes;
 pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, RuleRecord, Rules, RulesConfig};

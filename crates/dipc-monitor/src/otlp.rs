@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clr_counters::otlp::Request;
 use dipc_collect::logs::LogSelection;
+use serde::Serialize;
 
 use crate::metrics::MetricsConfig;
 use crate::monitor::ProcessObserver;
@@ -51,7 +52,7 @@ pub enum OtlpSignal {
     Logs,
     /// Spans.
     Traces,
-    /// Profiles, which the program makes: this crate does not take samples.
+    /// Profiles of processor time: see [`ContinuousProfile`](crate::ContinuousProfile).
     Profiles,
 }
 
@@ -83,7 +84,7 @@ impl OtlpSignal {
 
 /// The destination of requests. Its method must not block: it is called from the threads of sessions.
 pub trait OtlpSink: Send + Sync {
-    /// Takes a request, with the number of points, records or spans in it.
+    /// Takes a request, with the number of points, records, spans or profiles in it.
     fn send(&self, signal: OtlpSignal, request: Request);
 
     /// Returns a signal's queued, sent and dropped counts. `None` if the signal is not exported, or the sink
@@ -94,7 +95,8 @@ pub trait OtlpSink: Send + Sync {
 }
 
 /// The requests of a signal, and the points, records or spans in them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[allow(clippy::exhaustive_structs, reason = "made by those who send")]
 pub struct OtlpTotals {
     /// The bytes of requests that wait to be sent.

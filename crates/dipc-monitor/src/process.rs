@@ -11,16 +11,13 @@ use linux_proc_stat::Container;
 use nettrace_edit::Snapshot;
 
 use crate::counters::SharedCounters;
-use crate::filter::ProcessFacts;
+use crate::filter::{ProcessFacts, cut};
 use crate::filtered_sources::FilteredSources;
 use crate::live_session::LostEvents;
 use crate::owner_memory::OwnerMemory;
 use crate::process_log::{ProcessLog, ProcessReport};
 use crate::request_provider::http_provider;
 use crate::system_process::SystemProcess;
-
-/// Maximum length of a command line to keep, in bytes: the process chooses it.
-const MAX_COMMAND_LINE: usize = 64 << 10;
 
 /// A source of the last seconds of a process.
 pub(crate) trait SnapshotSource: Send + Sync {
@@ -261,16 +258,8 @@ impl Identity {
     }
 
     fn of_system(pid: u32, name: &str) -> Self {
-        let words = dipc_transport::command_line(pid).unwrap_or_default();
-        let entry_assembly = dipc_client::entry_assembly(&words);
-        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         Self {
-            facts: ProcessFacts {
-                pid,
-                name: name.to_owned(),
-                command_line: Some(cut(words.join(" "))),
-                entry_assembly,
-            },
+            facts: ProcessFacts::of_system(pid, name.to_owned()),
             system: SystemProcess::of(pid, None),
             uid: Uuid::nil(),
             operating_system: system_name(std::env::consts::OS).to_owned(),
@@ -278,23 +267,6 @@ impl Identity {
             runtime_version: None,
         }
     }
-}
-
-/// Cuts a string of a length that the process chooses.
-fn cut(mut text: String) -> String {
-    cut_at(&mut text, MAX_COMMAND_LINE);
-    text
-}
-
-/// Cuts a string longer than `most` bytes between two characters. Returns true if it was longer.
-pub(crate) fn cut_at(text: &mut String, most: usize) -> bool {
-    if text.len() <= most {
-        return false;
-    }
-    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    text.truncate(end);
-    text.shrink_to_fit();
-    true
 }
 
 /// Returns the file name of the program at the start of a command line.

@@ -24,6 +24,35 @@ pub fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(String,
     attributes
 }
 
+/// Returns the attributes of a process that is not watched, by the system: a program without .NET, or one
+/// that has not answered. `name` and `container` are as its samples have them.
+pub(crate) fn attributes_of_system(
+    pid: u32,
+    name: Option<&str>,
+    container: Option<&str>,
+    given: &[(String, String)],
+) -> Vec<(String, String)> {
+    let mut attributes = given.to_vec();
+    // A process of another user may keep it to itself, and one that has ended has none.
+    let environment = dipc_client::ProcessView::of(pid).environment().unwrap_or_default();
+    let environment = Environment(&environment);
+    let mut add = |key: &str, value: String| add(&mut attributes, key, value);
+    for (key, value) in environment.service() {
+        add(&key, value);
+    }
+    let name = name.unwrap_or_default();
+    add("service.name", name.to_owned());
+    add("process.executable.name", name.to_owned());
+    add("process.executable.path", executable_path(pid));
+    let of_system = Container::of_process(pid).unwrap_or_default();
+    add("container.id", container.map(str::to_owned).or(of_system.id).unwrap_or_default());
+    add("k8s.pod.uid", of_system.pod_uid.unwrap_or_default());
+    for (key, value) in environment.pod() {
+        add(key, value);
+    }
+    attributes
+}
+
 /// Adds an attribute, unless its key exists or the value is empty.
 fn add(attributes: &mut Vec<(String, String)>, key: &str, value: String) {
     if !value.is_empty() && attributes.iter().all(|(known, _)| known != key) {
@@ -38,8 +67,7 @@ fn own_attributes(process: &Watched) -> Vec<(String, String)> {
     let environment = Environment(&environment);
     let mut attributes = Vec::new();
     let mut add = |key: &str, value: String| add(&mut attributes, key, value);
-    add("service.name", environment.get("OTEL_SERVICE_NAME").to_owned());
-    for (key, value) in parse_list(environment.get("OTEL_RESOURCE_ATTRIBUTES")) {
+    for (key, value) in environment.service() {
         add(&key, value);
     }
     add("service.name", process.title().to_owned());
@@ -47,23 +75,23 @@ fn own_attributes(process: &Watched) -> Vec<(String, String)> {
     // Without it, two processes of one service cannot be told apart.
     add("service.instance.id", instance.to_string());
     add("process.executable.name", process.facts.name.clone());
-    let link = process.system_pid().and_then(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok());
-    add("process.executable.path", link.map(|path| path.display().to_string()).unwrap_or_default());
+    add("process.executable.path", process.system_pid().map(executable_path).unwrap_or_default());
     add("process.runtime.name", ".NET".to_owned());
     let version = process.runtime_version.as_deref().and_then(|version| version.split(['+', ' ']).next());
     add("process.runtime.version", version.unwrap_or_default().to_owned());
     let Container { id, pod_uid, .. } = process.container().clone();
     add("container.id", id.unwrap_or_default());
     add("k8s.pod.uid", pod_uid.unwrap_or_default());
-    // Elsewhere the variables mean something else.
-    if !environment.get("KUBERNETES_SERVICE_HOST").is_empty() {
-        for (key, names) in KUBERNETES {
-            let value = names.iter().map(|name| environment.get(name)).find(|value| !value.is_empty());
-            add(key, value.unwrap_or_default().to_owned());
-        }
-        add("k8s.pod.name", environment.get("HOSTNAME").to_owned());
+    for (key, value) in environment.pod() {
+        add(key, value);
     }
     attributes
+}
+
+/// The path of a process's program; empty if it cannot be read.
+fn executable_path(pid: u32) -> String {
+    let link = std::fs::read_link(format!("/proc/{pid}/exe"));
+    link.map(|path| path.display().to_string()).unwrap_or_default()
 }
 
 /// The variables by which manifests pass on fields of the downward API.
@@ -81,6 +109,24 @@ impl Environment<'_> {
     fn get(&self, name: &str) -> &str {
         let found = self.0.iter().find_map(|variable| variable.strip_prefix(name)?.strip_prefix('='));
         found.unwrap_or_default()
+    }
+
+    /// The attributes that its variables for OpenTelemetry set, the most important first.
+    fn service(&self) -> Vec<(String, String)> {
+        let mut attributes = vec![("service.name".to_owned(), self.get("OTEL_SERVICE_NAME").to_owned())];
+        attributes.extend(parse_list(self.get("OTEL_RESOURCE_ATTRIBUTES")));
+        attributes
+    }
+
+    /// The attributes of the pod, in Kubernetes.
+    fn pod(&self) -> Vec<(&'static str, String)> {
+        // Elsewhere the variables mean something else.
+        if self.get("KUBERNETES_SERVICE_HOST").is_empty() {
+            return Vec::new();
+        }
+        let value = |names: &[&str]| names.iter().map(|name| self.get(name)).find(|value| !value.is_empty());
+        let named = KUBERNETES.iter().map(|(key, names)| (*key, value(names).unwrap_or_default().to_owned()));
+        named.chain([("k8s.pod.name", self.get("HOSTNAME").to_owned())]).collect()
     }
 }
 

@@ -30,13 +30,13 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::Tokens;
 use crate::black_box::BlackBoxes;
+use crate::continuous_profile::ContinuousProfile;
 use crate::egress::EgressQueue;
 use crate::filter::Filter;
 use crate::metrics::Metrics;
 use crate::monitor::Monitor;
 use crate::operation::Operations;
 use crate::otlp::OtlpExport;
-use crate::profile_history::ProfileHistory;
 use crate::rule_runner::Rules;
 
 pub use address::{ListenAddress, ParseAddressError};
@@ -89,7 +89,7 @@ pub struct ServerConfig {
     /// The export to a collector, if any. `/health` and `/metrics` state its losses.
     pub export: Option<Arc<OtlpExport>>,
     /// The samples of the machine over time, if any, which `/profile` answers from.
-    pub profiles: Option<Arc<ProfileHistory>>,
+    pub profiles: Option<Arc<ContinuousProfile>>,
 }
 
 impl ServerConfig {
@@ -174,7 +174,7 @@ impl ServerConfig {
 
     /// With these [`profiles`](Self::profiles).
     #[must_use]
-    pub fn with_profiles(self, profiles: Option<Arc<ProfileHistory>>) -> Self {
+    pub fn with_profiles(self, profiles: Option<Arc<ContinuousProfile>>) -> Self {
         Self { profiles, ..self }
     }
 }

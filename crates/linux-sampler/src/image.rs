@@ -53,9 +53,9 @@ pub struct Image {
 /// Maximum number of functions of an image, and of addresses without one, to keep.
 const MAX_KNOWN: usize = 4096;
 
-/// Functions at addresses that were asked for.
+/// Functions at addresses that were asked for: all others are not kept.
 #[derive(Debug, Default)]
-struct KnownFunctions {
+pub(crate) struct KnownFunctions {
     /// The end and the name of each, by its start.
     functions: BTreeMap<u64, (u64, Vec<u8>)>,
     /// Addresses without a function.
@@ -70,6 +70,34 @@ impl KnownFunctions {
 
     fn knows(&self, address: u64) -> bool {
         self.nameless.contains(&address) || self.at(address).is_some()
+    }
+
+    /// Returns the functions at some addresses. `read` is called if one of them is new.
+    pub(crate) fn table_of(
+        &mut self,
+        addresses: &BTreeSet<u64>,
+        read: impl FnOnce(&BTreeSet<u64>) -> SymbolTable,
+    ) -> SymbolTable {
+        if addresses.iter().any(|address| !self.knows(*address)) {
+            let count = self.functions.len().saturating_add(self.nameless.len());
+            if count.saturating_add(addresses.len()) > MAX_KNOWN {
+                *self = Self::default();
+            }
+            let table = read(addresses);
+            for &address in addresses {
+                if let Some(symbol) = table.at(address) {
+                    self.functions.entry(symbol.start).or_insert((symbol.end, symbol.name.to_vec()));
+                } else {
+                    self.nameless.insert(address);
+                }
+            }
+        }
+        let mut table = SymbolTable::default();
+        for (start, end, name) in addresses.iter().filter_map(|address| self.at(*address)) {
+            table.add(start, end.saturating_sub(start), name);
+        }
+        table.sort();
+        table
     }
 }
 
@@ -236,26 +264,7 @@ impl Image {
     /// not.
     pub(crate) fn functions_at(&self, addresses: &BTreeSet<u64>) -> SymbolTable {
         let mut known = self.known_functions.lock().unwrap_or_else(PoisonError::into_inner);
-        if addresses.iter().any(|address| !known.knows(*address)) {
-            let count = known.functions.len().saturating_add(known.nameless.len());
-            if count.saturating_add(addresses.len()) > MAX_KNOWN {
-                *known = KnownFunctions::default();
-            }
-            let table = self.symbols_at(addresses).unwrap_or_default();
-            for &address in addresses {
-                if let Some(symbol) = table.at(address) {
-                    known.functions.entry(symbol.start).or_insert((symbol.end, symbol.name.to_vec()));
-                } else {
-                    known.nameless.insert(address);
-                }
-            }
-        }
-        let mut table = SymbolTable::default();
-        for (start, end, name) in addresses.iter().filter_map(|address| known.at(*address)) {
-            table.add(start, end.saturating_sub(start), name);
-        }
-        table.sort();
-        table
+        known.table_of(addresses, |addresses| self.symbols_at(addresses).unwrap_or_default())
     }
 
     /// Reads the symbols of functions at some addresses.

@@ -113,7 +113,7 @@ pub use record::{
 };
 #[cfg(feature = "nettrace")]
 pub use recording::{
-    MACHINE_PROVIDER, ProgramEvent, RecordingCounts, RecordingWriter, SAMPLING_KEY, SampledProcess,
+    MACHINE_PROVIDER, ProgramEvent, RecordingCounts, RecordingWriter, SAMPLING_KEY, SampledProcess, pid_of_id,
 };
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 pub use sampler::{RecordReader, Sampler};

@@ -41,7 +41,7 @@ use nettrace::{Ticks, TraceInfo};
 use nettrace_writer::{Error, EventKindId, EventWriter, ThreadIndex};
 
 use crate::config::{OffCpu, SamplerConfig};
-use crate::image::SymbolTable;
+use crate::image::{KnownFunctions, SymbolTable};
 use crate::kernel::{kernel_symbols, kernel_symbols_at};
 use crate::maps::{Mapping, Processes};
 use crate::off_cpu::{OffCpuInterval, OffCpuTracker};
@@ -54,7 +54,7 @@ use crate::waiting::ThreadWait;
 use events::{Kinds, mapping_metadata, number, text};
 use existing_waits::ExistingWait;
 use many::ManyProcesses;
-pub use many::{MACHINE_PROVIDER, SampledProcess};
+pub use many::{MACHINE_PROVIDER, SampledProcess, pid_of_id};
 pub use program_events::ProgramEvent;
 
 /// The addresses of the kernel, as TraceEvent expects them.
@@ -151,7 +151,9 @@ pub struct RecordingWriter {
     kernel_mapping: Option<u64>,
     kernel_named: HashSet<u64>,
     /// The names of the kernel's functions, once they are needed repeatedly: see [`flush`](Self::flush).
-    kernel_symbols: Option<KernelSymbols>,
+    kernel_symbols: Option<SymbolTable>,
+    /// Those that were needed, in a recording that follows another.
+    kernel_functions: KernelFunctions,
     max_frames: usize,
     /// Processes after the end of their first thread.
     ended: VecDeque<i32>,
@@ -171,11 +173,11 @@ pub struct RecordingWriter {
     payload: Vec<u8>,
 }
 
-/// The names of the kernel's functions at a time.
-#[derive(Debug)]
-struct KernelSymbols {
-    table: SymbolTable,
-    read_ns: u64,
+/// The names of some of the kernel's functions, since a time.
+#[derive(Debug, Default)]
+struct KernelFunctions {
+    known: KnownFunctions,
+    since_ns: u64,
 }
 
 /// The stack of a switch.
@@ -269,6 +271,7 @@ impl RecordingWriter {
             kernel_mapping: None,
             kernel_named: HashSet::new(),
             kernel_symbols: None,
+            kernel_functions: KernelFunctions::default(),
             max_frames: usize::from(max_frames),
             ended: VecDeque::new(),
             off_cpu_times: config.off_cpu != OffCpu::No,
@@ -398,9 +401,9 @@ impl RecordingWriter {
     /// # Errors
     /// As [`EventWriter::event`].
     pub fn flush(&mut self) -> Result<(), Error> {
-        if !self.kernel_frames.is_empty() && self.kernel_symbols.is_none() {
-            let table = kernel_symbols().unwrap_or_default();
-            self.kernel_symbols = Some(KernelSymbols { table, read_ns: self.last_ns });
+        // All names together take megabytes, which are not spent for long.
+        if !self.kernel_frames.is_empty() && self.kernel_symbols.is_none() && !self.is_continued() {
+            self.kernel_symbols = Some(kernel_symbols().unwrap_or_default());
         }
         self.names()?;
         self.writer.flush()
@@ -747,11 +750,17 @@ impl RecordingWriter {
             return Ok(());
         }
         if let Some(symbols) = self.kernel_symbols.take() {
-            let named = self.kernel_names(&frames, &symbols.table);
+            let named = self.kernel_names(&frames, &symbols);
             self.kernel_symbols = Some(symbols);
             return named;
         }
-        self.kernel_names(&frames, &kernel_symbols_at(&frames).unwrap_or_default())
+        let read = |frames: &BTreeSet<u64>| kernel_symbols_at(frames).unwrap_or_default();
+        let symbols = if self.is_continued() {
+            self.kernel_functions.known.table_of(&frames, read)
+        } else {
+            read(&frames)
+        };
+        self.kernel_names(&frames, &symbols)
     }
 
     fn kernel_names(&mut self, frames: &BTreeSet<u64>, symbols: &SymbolTable) -> Result<(), Error> {

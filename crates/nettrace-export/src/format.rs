@@ -15,7 +15,7 @@ mod otlp;
 mod perfetto;
 #[cfg(feature = "pprof")]
 mod pprof;
-#[cfg(any(feature = "otlp", feature = "perfetto", feature = "pprof"))]
+#[cfg(any(feature = "perfetto", feature = "pprof"))]
 pub(crate) mod protobuf;
 #[cfg(feature = "speedscope")]
 mod speedscope;
@@ -38,7 +38,7 @@ use crate::profile::pseudo_frames;
 use crate::profile::{Profile, StackTotal};
 use crate::write_options::WriteOptions;
 #[cfg(feature = "otlp")]
-pub use otlp::otlp_request;
+pub use otlp::{OtlpRequest, otlp_request, otlp_request_by_process};
 
 /// A file format of profiles; each is a Cargo feature of the same name.
 ///

@@ -121,9 +121,9 @@ mod write_options;
 pub use bounds::{MAX_NAME_LENGTH, TooLarge, most_output, push_name};
 #[cfg(feature = "report")]
 pub use event_counts::{EventCount, EventCounts, EventTypeCount};
-#[cfg(feature = "otlp")]
-pub use format::otlp_request;
 pub use format::{Format, write};
+#[cfg(feature = "otlp")]
+pub use format::{OtlpRequest, otlp_request, otlp_request_by_process};
 pub use profile::builder::{Omissions, ProfileBuilder};
 pub use profile::frame::{FrameId, Frames};
 pub use profile::frame_kind::FrameKind;

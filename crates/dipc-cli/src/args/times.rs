@@ -9,7 +9,8 @@ use crate::time_point::{self, TimePoint};
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[group(skip)]
 pub(crate) struct TimeArgs {
-    /// Start of the time range: since the recording's start, as 30s, or with a date, as 2026-11-21T09:02:44Z
+    /// Start of the time range: since the recording's start, as 30s, with a date, as 2026-11-21T09:02:44Z, or
+    /// a time of day, as 09:02Z
     #[arg(long, value_name = "TIME", value_parser = time_point::parse)]
     pub(crate) from: Option<TimePoint>,
     /// End of the time range, which is not part of it

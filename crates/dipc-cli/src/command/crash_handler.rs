@@ -274,7 +274,8 @@ mod linux {
     /// Takes a core dump that the kernel writes to standard input. The process waits only for that.
     fn take_core(settings: &Path, args: &TakeArgs) -> Outcome {
         let settings = read_settings(settings)?;
-        let process = CrashedProcess::read(args.pid, args.tid, args.signal, args.time);
+        let is_dotnet = dipc_doctor::has_runtime(args.pid);
+        let process = CrashedProcess::read(args.pid, args.tid, args.signal, args.time, is_dotnet);
         if settings.dotnet_only && !process.is_dotnet {
             return Ok(Exit::Done);
         }

@@ -13,6 +13,7 @@ pub(crate) mod dump;
 pub(crate) mod edit;
 pub(crate) mod env;
 pub(crate) mod events;
+pub(crate) mod exceptions;
 pub(crate) mod export;
 pub(crate) mod gcdump;
 pub(crate) mod heap;

@@ -245,12 +245,13 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     observers.extend(metrics.iter().map(|metrics| Arc::clone(metrics) as Arc<dyn ProcessObserver>));
     // Precedes the rules: their sessions have to ask for the same spans.
     observers.extend(export.iter().map(|it| Arc::clone(&it.observer) as Arc<dyn ProcessObserver>));
-    let profiles = export.iter().filter_map(|it| it.profiles.clone());
-    observers.extend(profiles.map(|profiles| profiles as Arc<dyn ProcessObserver>));
     observers.extend(rules.iter().map(|rules| Arc::clone(rules) as Arc<dyn ProcessObserver>));
     observers.extend(black_boxes.iter().map(|boxes| Arc::clone(boxes) as Arc<dyn ProcessObserver>));
     messages::show_times();
-    let history = profile::start(&args.profile)?;
+    let profiles = export.as_ref().and_then(|export| export.profiles.clone());
+    let profile =
+        profile::start(&args.profile, &configuration.continuous_profiling, args.filters.clone(), profiles)?;
+    observers.extend(profile.iter().map(|profile| Arc::clone(profile) as Arc<dyn ProcessObserver>));
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
     let config = server_config(args, tokens.clone(), &configuration)?;
     let mut certificate = args.tls.certificate(&config)?;
@@ -262,7 +263,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
         .with_rules(rules.clone())
         .with_queue(queue.clone())
         .with_black_boxes(black_boxes.clone())
-        .with_profiles(history.clone())
+        .with_profiles(profile.clone())
         .with_export(export.as_ref().map(|export| Arc::clone(&export.observer)));
     let server = Server::start(config, Arc::clone(&monitor), metrics.clone(), operations.clone())
         .map_err(|error| not_served(&error))?;
@@ -299,11 +300,12 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
             certificate.reload(is_asked);
         }
     }
+    // The last profiles are sent with the rest.
+    if let Some(profile) = &profile {
+        profile.stop();
+    }
     stop(queue.as_ref(), rules.as_deref(), black_boxes.as_deref(), export.as_ref(), &monitor);
     drop(server);
-    if let Some(history) = &history {
-        history.stop();
-    }
     for process in monitor.stop() {
         messages::warning(format_args!("the counters of {} were not stopped in time", described(&process)));
     }

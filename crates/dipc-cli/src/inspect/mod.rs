@@ -14,6 +14,7 @@
 //! - `counters`: samples as files and tables. `heap`, `heap_profile`: heaps from files.
 //!   `heap_generations`: the parts of a heap in memory. `memory_use`: memory that is not managed.
 //!   `memory_growth`: growth of memory by owner.
+//! - `ring_folder`: the folder of a ring in the place of a recording.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced strings.
 //!   `merging`: many recordings merged into one.
 //! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`:
@@ -50,6 +51,7 @@ pub(crate) mod profile;
 pub(crate) mod recording;
 pub(crate) mod redact;
 pub(crate) mod rewrite;
+pub(crate) mod ring_folder;
 pub(crate) mod run;
 pub(crate) mod spans;
 pub(crate) mod stat;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use nettrace::{Events, ReadAt, Reader, Source, read_file_at};
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::ring_folder;
 use crate::render::{messages, shell};
 
 /// The name of the first object of a `.gcdump` file, found in its first bytes.
@@ -101,7 +102,7 @@ pub(crate) fn suggest_process(failure: Failure, path: &Path, error: &io::Error) 
 static STDIN_IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 impl Recording {
-    /// Opens a recording; `-` is standard input.
+    /// Opens a recording; `-` is standard input, and a folder is that of a ring.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let (source, name) = if path.as_os_str() == "-" {
             // Input that another recording has consumed is gone.
@@ -109,6 +110,10 @@ impl Recording {
                 return Err(Failure::usage("-: standard input is read already, and can be read once"));
             }
             (InputSource::Stream(Box::new(io::stdin())), "standard input".to_owned())
+        } else if path.is_dir() {
+            // Readers of it share the file, at offsets of their own.
+            let file = ring_folder::open(path)?;
+            (InputSource::File(FileReader { file, at: 0, end: u64::MAX }), path.display().to_string())
         } else {
             let file = File::open(path).map_err(|error| {
                 let failure = Failure::new(Exit::Failed, format_args!("open: {}: {error}", path.display()));

@@ -9,6 +9,7 @@ use nettrace_edit::RecordedRange;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::{Recording, start_time};
+use crate::inspect::ring_folder;
 use crate::time_point::TimePoint;
 
 /// A time range, not yet relative to a recording, with a beginning, an end or both.
@@ -19,13 +20,17 @@ pub(crate) struct TimeRange {
 }
 
 impl TimeRange {
-    /// Returns true if it has a calendar time, for which the recording's start must be known.
+    /// Returns true if it has a calendar time or a time of day, for which the recording's start must be
+    /// known.
     pub(crate) fn has_dates(self) -> bool {
-        [self.from, self.to].iter().any(|point| matches!(point, Some(TimePoint::At(_))))
+        let is_date =
+            |point: &Option<TimePoint>| matches!(point, Some(TimePoint::At(_) | TimePoint::TimeOfDay(_)));
+        [self.from, self.to].iter().any(is_date)
     }
 
     /// Returns beginning and end relative to the start of a recording. Its header is read if there are
-    /// calendar times.
+    /// calendar times. Of the folder of a ring, the recording of the range is made: then the whole of it is
+    /// wanted.
     ///
     /// In that case, fails if the recording is not a file, because it could be read only once, or if its
     /// header lacks a calendar time.
@@ -33,16 +38,20 @@ impl TimeRange {
         self,
         file: &Path,
     ) -> Result<(Option<RelativeTime>, Option<RelativeTime>), Failure> {
-        let start = if self.has_dates() { Some(start_of(file)?) } else { None };
-        let resolved = |point| match (point, start) {
-            (TimePoint::SinceStart(duration), _) => RelativeTime::after_start(duration),
-            (TimePoint::At(time), start) => {
-                let nanoseconds =
-                    time.as_nanosecond() - start.unwrap_or(Timestamp::UNIX_EPOCH).as_nanosecond();
-                // The limit of 292 years is longer than any recording.
-                let limit = if nanoseconds < 0 { i64::MIN } else { i64::MAX };
-                RelativeTime::from_nanos(i64::try_from(nanoseconds).unwrap_or(limit))
-            }
+        if file.is_dir() && ring_folder::select(file, (self.from, self.to))? {
+            return Ok((None, None));
+        }
+        let start = if self.has_dates() { start_of(file)? } else { Timestamp::UNIX_EPOCH };
+        let at = |time: Timestamp| {
+            let nanoseconds = time.as_nanosecond() - start.as_nanosecond();
+            // The limit of 292 years is longer than any recording.
+            let limit = if nanoseconds < 0 { i64::MIN } else { i64::MAX };
+            RelativeTime::from_nanos(i64::try_from(nanoseconds).unwrap_or(limit))
+        };
+        let resolved = |point| match point {
+            TimePoint::SinceStart(duration) => RelativeTime::after_start(duration),
+            TimePoint::At(time) => at(time),
+            TimePoint::TimeOfDay(time) => at(time.nearest(start)),
         };
         Ok((self.from.map(resolved), self.to.map(resolved)))
     }
@@ -78,8 +87,11 @@ impl PartTimes {
 
 /// Returns the range that a recording states at its end, if it is a part and a file.
 pub(crate) fn recorded_range(file: &Path) -> Option<RecordedRange> {
-    // Opening a pipe would wait for its writer.
-    let mut file = dipc_transport::open_regular(file).ok()?;
+    let mut file = match ring_folder::made(file) {
+        Some(made) => made.try_clone().ok()?,
+        // Opening a pipe would wait for its writer.
+        None => dipc_transport::open_regular(file).ok()?,
+    };
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(RecordedRange::TAIL as u64))).ok()?;
     let mut tail = Vec::new();
@@ -90,7 +102,9 @@ pub(crate) fn recorded_range(file: &Path) -> Option<RecordedRange> {
 /// Returns the start of a recording, which its header gives in milliseconds.
 fn start_of(file: &Path) -> Result<Timestamp, Failure> {
     // A device or a pipe would give its header only to this reader.
-    if file.as_os_str() == "-" || std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+    if file.as_os_str() == "-"
+        || std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    {
         return Err(Failure::usage(
             "--from and --to with a date need the start of the recording first, which takes a file",
         )

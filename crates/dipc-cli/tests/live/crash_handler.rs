@@ -6,13 +6,14 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::executable;
 use crate::program::{Finished, Running, run};
+use crate::runtime::Runtime;
+use crate::workload::Workload;
 
 /// A program that is installed as the handler of a folder like the kernel's.
 struct Handler {
@@ -250,19 +251,10 @@ fn other_processes_leave_nothing_with_dotnet_only() {
     let handler = Handler::installed(&["--dotnet-only"]);
     handler.take(b"a core dump of a test", "1764500000");
     assert!(handler.files("").is_empty(), "{:?}", handler.files(""));
-    // The socket in the folder of the process's TMPDIR makes it one of .NET.
-    let mut sleeper = Command::new("sleep").arg("600").env("TMPDIR", handler.folder.path()).spawn().unwrap();
-    let socket = handler.folder.path().join(format!("dotnet-diagnostic-{}-1-socket", sleeper.id()));
-    fs::write(&socket, "").unwrap();
-    let end = Instant::now() + Duration::from_secs(30);
-    let name = format!("/proc/{}/comm", sleeper.id());
-    while fs::read_to_string(&name).unwrap() != "sleep\n" && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let mut child = handler.taking(sleeper.id(), "1764500000");
+    // A program that was compiled ahead of time, without a library of the runtime.
+    let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let mut child = handler.taking(workload.pid(), "1764500000");
     child.stdin.take().unwrap().write_all(b"a core dump").unwrap();
     assert!(child.wait_with_output().unwrap().status.success());
-    sleeper.kill().unwrap();
-    sleeper.wait().unwrap();
-    assert_eq!((&handler.facts()["is_dotnet"], &handler.facts()["name"]), (&true.into(), &"sleep".into()));
+    assert_eq!(handler.facts()["is_dotnet"], true);
 }

@@ -49,6 +49,7 @@ mod memory_growth;
 mod memory_owners;
 mod monitor;
 mod monitor_faults;
+mod monitor_kinds;
 mod monitor_otlp;
 mod monitor_profile;
 mod names;

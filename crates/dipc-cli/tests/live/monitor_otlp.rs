@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,8 +22,9 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use prost::Message as _;
 use rustix::process::Signal;
 
+use crate::machine::may_sample_machine;
 use crate::program::{Running, dipc, run};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, say_not_run};
 use crate::web_server::WebServer;
 use crate::workload::Workload;
 
@@ -238,40 +240,130 @@ fn a_collector_gets_the_spans_and_records_of_the_requests() {
     }
 }
 
-/// The kernel samples a process that works, and its profile has the process's resource.
+/// The kernel samples the machine, and each process has a profile with its own resource: a .NET program and a
+/// native one.
 #[test]
-fn a_collector_gets_profiles_of_the_kernels_samples() {
+fn a_collector_gets_a_profile_of_each_process() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    if !may_sample_machine() {
+        return say_not_run("the kernel does not permit samples of the machine");
+    }
     workload.send("spin 600000");
+    let mut native = Command::new("sh");
+    native.args(["-c", "while :; do :; done"]).env("OTEL_SERVICE_NAME", "loop");
+    let native = Native(native.spawn().unwrap());
     let receiver = Receiver::start();
     let folder = tempfile::tempdir().unwrap();
     let urls = format!("unix:{}", folder.path().join("http").display());
-    let (filter, url) = (format!("ProcessId={}", workload.pid()), format!("http://{}", receiver.address));
-    let monitor = ["monitor", "--urls", &urls, "--filter", &filter, "--metrics", "false", "--keep", "0s"];
-    let otlp = ["--otlp", &url, "--otlp-signals", "profiles", "--otlp-attribute", "service.name=shop"];
-    let running = Running::start(dipc(monitor.into_iter().chain(otlp)));
-    let deadline = Instant::now() + PATIENCE;
-    while receiver.received.lock().unwrap().profiles.is_empty() {
-        assert!(Instant::now() < deadline, "no profile comes");
-        thread::sleep(Duration::from_millis(100));
-    }
+    let url = format!("http://{}", receiver.address);
+    let monitor = ["monitor", "--urls", &urls, "--metrics", "false", "--keep", "0s"];
+    let otlp = ["--otlp", &url, "--otlp-signals", "profiles", "--profile-segment", "1s"];
+    let attribute = ["--otlp-attribute", "deployment.environment.name=test"];
+    let running = Running::start(dipc(monitor.into_iter().chain(otlp).chain(attribute)));
+    let of = |pid: u32| profiles_of(&receiver.received.lock().unwrap().profiles, pid);
+    let has_hot = |profiles: &[ProcessProfile]| {
+        let names = profiles.iter().flat_map(|profile| &profile.strings);
+        names.into_iter().any(|text| text.contains("Spin.Fib"))
+    };
+    crate::monitor::await_that("both have a profile", || {
+        has_hot(&of(workload.pid())) && !of(native.0.id()).is_empty()
+    });
     running.signal(Signal::INT);
     let finished = running.finish().with_code(0);
-    assert!(finished.stderr.contains("Pushed         : 1 profiles in 1 requests"), "{}", finished.stderr);
-    let requests = receiver.received.lock().unwrap();
-    let request = &requests.profiles[0];
-    let resource = attributes(&request.resource_profiles[0].resource.as_ref().unwrap().attributes);
-    assert_eq!(resource["service.name"], "shop");
-    assert_eq!(resource["process.pid"], workload.pid().to_string());
+    assert!(finished.stderr.contains(" profiles in "), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("dropped"), "{}", finished.stderr);
+    let managed = of(workload.pid());
+    let resource = &managed[0].resource;
     assert_eq!(resource["process.runtime.name"], ".NET");
-    let dictionary = request.dictionary.as_ref().unwrap();
-    assert!(dictionary.string_table.iter().any(|text| text.contains("Spin.Hot")), "{finished:?}");
+    assert_eq!(resource["deployment.environment.name"], "test");
     // It cannot be more than the process has had, beyond the time that a sample stands for.
-    let profile = &request.resource_profiles[0].scope_profiles[0].profiles[0];
-    let time: i64 = profile.samples.iter().flat_map(|sample| &sample.values).sum();
+    let time: u64 = managed.iter().map(|profile| profile.time).sum();
     let stat = std::fs::read(format!("/proc/{}/stat", workload.pid())).unwrap();
     let used = linux_proc_stat::Stat::parse(&stat).unwrap().cpu_ns().unwrap();
-    assert!(time > 0 && u64::try_from(time).unwrap() <= used + used / 10 + 100_000_000, "{time} of {used}");
+    assert!(time > 0 && time <= used + used / 10 + 100_000_000, "{time} of {used}");
+    let native = of(native.0.id());
+    assert_eq!(native[0].resource["service.name"], "loop");
+    assert!(!native[0].resource.contains_key("process.runtime.name"));
+}
+
+/// With a filter, other processes are not sampled: neither sent nor kept.
+#[test]
+fn only_chosen_processes_are_sampled() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    if !may_sample_machine() {
+        return say_not_run("the kernel does not permit samples of the machine");
+    }
+    workload.send("spin 600000");
+    let mut native = Command::new("sh");
+    native.args(["-c", "while :; do :; done"]);
+    let _native = Native(native.spawn().unwrap());
+    let receiver = Receiver::start();
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("http");
+    let urls = format!("unix:{}", socket.display());
+    let (filter, url) = (format!("ProcessId={}", workload.pid()), format!("http://{}", receiver.address));
+    // The settings of the ring in a file.
+    let ring = folder.path().join("ring").display().to_string();
+    let settings = serde_json::json!({"ContinuousProfiling": {
+        "Keep": "01:00:00", "DirectoryPath": ring, "SegmentDuration": "00:00:01", "Frequency": 97}});
+    let file = folder.path().join("settings.json");
+    std::fs::write(&file, settings.to_string()).unwrap();
+    let monitor = ["monitor", "--urls", &urls, "--filter", &filter, "--metrics", "false", "--keep", "0s"];
+    let settings = ["--configuration-file-path", file.to_str().unwrap()];
+    let otlp = ["--otlp", &url, "--otlp-signals", "profiles"];
+    let running = Running::start(dipc(monitor.into_iter().chain(settings).chain(otlp)));
+    crate::monitor::await_that("profiles of two recordings arrive", || {
+        receiver.received.lock().unwrap().profiles.len() >= 2
+    });
+    let answer = crate::monitor::get(&socket, "/profile?from=60&format=processes").unwrap();
+    running.signal(Signal::INT);
+    running.finish().with_code(0);
+    let report: serde_json::Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let pids: Vec<_> =
+        report["processes"].as_array().unwrap().iter().map(|row| row["pid"].as_u64().unwrap()).collect();
+    assert_eq!(pids, [u64::from(workload.pid())], "{answer}");
+    let requests = receiver.received.lock().unwrap();
+    let resources = requests.profiles.iter().flat_map(|request| &request.resource_profiles);
+    for resource in resources {
+        let resource = attributes(&resource.resource.as_ref().unwrap().attributes);
+        assert_eq!(resource["process.pid"], workload.pid().to_string());
+    }
+}
+
+/// A program that ends with the test.
+struct Native(std::process::Child);
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct ProcessProfile {
+    resource: BTreeMap<String, String>,
+    /// The strings of its request.
+    strings: Vec<String>,
+    /// The sum of its samples, in nanoseconds.
+    time: u64,
+}
+
+/// The profiles of a process, in order.
+fn profiles_of(requests: &[ExportProfilesServiceRequest], pid: u32) -> Vec<ProcessProfile> {
+    let mut found = Vec::new();
+    for request in requests {
+        for of_resource in &request.resource_profiles {
+            let resource = attributes(&of_resource.resource.as_ref().unwrap().attributes);
+            if resource["process.pid"] != pid.to_string() {
+                continue;
+            }
+            let strings = request.dictionary.as_ref().unwrap().string_table.clone();
+            let profile = &of_resource.scope_profiles[0].profiles[0];
+            let time: i64 = profile.samples.iter().flat_map(|sample| &sample.values).sum();
+            found.push(ProcessProfile { resource, strings, time: time.try_into().unwrap() });
+        }
+    }
+    found
 }
 
 /// The eight series of a process, whose sum is its resident memory.

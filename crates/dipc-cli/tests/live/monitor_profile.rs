@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -100,6 +101,10 @@ fn a_time_that_nobody_recorded_has_its_hot_method(runtime: Runtime) {
     workload.run("spin 4000");
     let after = Timestamp::now();
     let times = range(before, after);
+    await_that("the time is kept", || {
+        let to = monitor.json("/health")["profile"]["to"].as_str().map(|to| to.parse::<Timestamp>().unwrap());
+        to > Some(after)
+    });
     let top = monitor.json(&format!("/profile?{times}&pid={pid}&format=json&number=100"));
     // On a busy machine it runs for a part of the time.
     assert!(top["samples"].as_u64() > Some(0), "{top}");
@@ -140,6 +145,42 @@ fn a_time_that_nobody_recorded_has_its_hot_method(runtime: Runtime) {
     );
     monitor.running.signal(Signal::INT);
     monitor.running.finish().with_code(0);
+    // The ring without its monitor, in the place of a recording.
+    let ring = folder.join("ring").display().to_string();
+    let top = |from: &str, to: &str| {
+        run([
+            "report",
+            &ring,
+            "topN",
+            "--by",
+            "cpu",
+            "--from",
+            from,
+            "--to",
+            to,
+            "--pid",
+            &pid.to_string(),
+            "--format",
+            "json",
+        ])
+    };
+    let of_ring = top(&before.to_string(), &after.to_string()).with_code(0).json();
+    assert_eq!(of_ring["samples"], report["samples"]);
+    let by_process = ["report", &ring, "topN", "--by", "cpu", "--by-process", "--format", "json"];
+    let by_process = run(by_process).with_code(0).json();
+    let rows = by_process["processes"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["pid"].as_u64() == Some(pid.into())), "{by_process}");
+    let of_day = |time: Timestamp| time.strftime("%H:%M:%SZ").to_string();
+    let seconds = top(&of_day(before), &of_day(after)).with_code(0).json();
+    assert!(seconds["samples"].as_u64() > Some(0), "{seconds}");
+    let part = folder.join("part.nettrace").display().to_string();
+    run(["edit", &ring, "--from", &before.to_string(), "--to", &after.to_string(), "-o", &part]).with_code(0);
+    let of_part =
+        run(["report", &part, "topN", "--by", "cpu", "--pid", &pid.to_string(), "--format", "json"]);
+    assert_eq!(of_part.with_code(0).json()["samples"], report["samples"]);
+    let nothing = top("2020-01-01T00:00:00Z", "2020-01-01T01:00:00Z").with_code(1);
+    nothing.assert_error_names(&["nothing was kept of this time"]);
+    assert!(nothing.stderr.contains("help: it has samples from"), "{}", nothing.stderr);
     // Each segment is a recording.
     let hot = segments(&folder).into_iter().filter(|segment| {
         let arguments = ["report", segment.to_str().unwrap(), "topN", "--by", "cpu", "--format", "json"];
@@ -189,7 +230,7 @@ shift; exec "$@""#;
     let folder = tempfile::tempdir().unwrap();
     let mount = folder.path().join("ring");
     fs::create_dir(&mount).unwrap();
-    let mut command = std::process::Command::new("unshare");
+    let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", SCRIPT, "sh", mount.to_str().unwrap()]);
     command.arg(env!("CARGO_BIN_EXE_dipc")).args(Monitor::arguments(folder.path(), &[]));
     command.stdin(std::process::Stdio::null());
@@ -214,14 +255,44 @@ shift; exec "$@""#;
     running.finish().with_code(0);
 }
 
+/// The processes of a user that has no right to others, also those that start later.
 #[test]
-fn a_monitor_without_rights_says_so_and_goes_on() {
+fn without_rights_a_monitor_samples_the_processes_of_its_user() {
     let Some(user) = Nobody::new() else { return };
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
-    if !matches!(level.trim(), "1" | "2" | "3" | "4") {
-        return say_not_run("the kernel permits samples of the machine");
+    if !matches!(level.trim(), "1" | "2") {
+        return say_not_run("the kernel permits samples of the machine, or none at all");
     }
-    let mut command = std::process::Command::new(user.program());
+    let mut command = Command::new(user.program());
+    command.args(Monitor::arguments(user.folder(), &[]));
+    let mut running = Running::start(user.run_with_output(command));
+    running.until_said("only processes of this user");
+    running.until_said("Listening at   : ");
+    let mut busy = Command::new("sh");
+    busy.args(["-c", "while :; do :; done"]);
+    let mut busy = user.run(busy).spawn().unwrap();
+    let socket = user.folder().join("http");
+    let samples = || {
+        let answer = get(&socket, "/profile?from=60&format=processes")?;
+        let report: Value = serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()?;
+        let own = |row: &&Value| row["pid"].as_u64() == Some(busy.id().into());
+        report["processes"].as_array()?.iter().find(own)?["samples"].as_u64()
+    };
+    await_that("a process that was started later is sampled", || samples() > Some(0));
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    running.signal(Signal::INT);
+    running.finish().with_code(0);
+}
+
+#[test]
+fn a_monitor_that_may_not_sample_says_so_and_goes_on() {
+    let Some(user) = Nobody::new() else { return };
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    if !matches!(level.trim(), "3" | "4") {
+        return say_not_run("the kernel permits samples of a user's own processes");
+    }
+    let mut command = Command::new(user.program());
     command.args(Monitor::arguments(user.folder(), &[]));
     let mut running = Running::start(user.run_with_output(command));
     running.until_said("the machine is not sampled");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use linux_proc_stat::{Container, Mapping, Status};
+use linux_proc_stat::{Container, Status};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
@@ -16,8 +16,6 @@ use crate::staged::StagedFile;
 
 /// The bytes that are read at once.
 const CHUNK: usize = 256 << 10;
-/// Maximum number of entries of a process's folder for sockets to look at.
-const MAX_ENTRIES: usize = 10_000;
 
 /// A process that has crashed, and whose core dump the kernel writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,8 +45,8 @@ pub struct CrashedProcess {
 
 impl CrashedProcess {
     /// Reads the facts of a process from `/proc`, where the kernel keeps it while it waits for its handler.
-    /// What is not there is unknown.
-    pub fn read(pid: u32, tid: u32, signal: i32, time: u64) -> Self {
+    /// What is not there is unknown. The caller knows whether it has a runtime of .NET.
+    pub fn read(pid: u32, tid: u32, signal: i32, time: u64, is_dotnet: bool) -> Self {
         let folder = linux_proc_stat::process_folder(pid);
         let status = linux_proc_stat::read(&folder.join("status")).unwrap_or_default();
         let status = Status::new(&status);
@@ -67,29 +65,9 @@ impl CrashedProcess {
             uid: status.effective_user(),
             container: container.id,
             pod: container.pod_uid,
-            is_dotnet: has_runtime(&folder, status.innermost_id().unwrap_or(pid)),
+            is_dotnet,
         }
     }
-}
-
-/// Returns true if a process has a runtime of .NET: one of its libraries, its mappings of code, or its
-/// diagnostic socket.
-fn has_runtime(folder: &Path, own_pid: u32) -> bool {
-    let maps = linux_proc_stat::read(&folder.join("maps")).unwrap_or_default();
-    let is_runtimes = |path: &str| {
-        ["/libcoreclr.so", "/libclrjit.so", "/libSystem.Native.so"].iter().any(|file| path.ends_with(file))
-            || path.contains("memfd:doublemapper")
-    };
-    if Mapping::parse_all(&maps).any(|mapping| is_runtimes(&mapping.name)) {
-        return true;
-    }
-    let environment = linux_proc_stat::read(&folder.join("environ")).unwrap_or_default();
-    let sockets = environment.split(|byte| *byte == 0).find_map(|variable| variable.strip_prefix(b"TMPDIR="));
-    let sockets = String::from_utf8_lossy(sockets.unwrap_or(b"/tmp")).into_owned();
-    let socket = format!("dotnet-diagnostic-{own_pid}-");
-    let entries = fs::read_dir(folder.join("root").join(sockets.trim_start_matches('/')));
-    let mut entries = entries.into_iter().flatten().take(MAX_ENTRIES).flatten();
-    entries.any(|entry| entry.file_name().to_string_lossy().starts_with(&socket))
 }
 
 /// The reason for which a core dump ends early.

@@ -12,10 +12,9 @@ use nettrace::Event;
 
 use super::{
     ContinuousEvent, ContinuousSettings, ContinuousStatus, KernelRecording, MachineRecording, SampleError,
-    SampleScope, SampleSettings, ThreadSnapshot,
+    SampleScope, SampleSettings, SegmentSinks, ThreadSnapshot,
 };
 use crate::observer::Observer;
-use crate::profile_ring::ProfileRing;
 
 /// A sampler, which cannot exist here.
 #[derive(Debug)]
@@ -103,7 +102,7 @@ pub struct ContinuousSampler(Infallible);
 impl ContinuousSampler {
     pub fn start(
         _: ContinuousSettings,
-        _: ProfileRing,
+        _: SegmentSinks,
         _: &mut dyn Observer,
         _: impl Fn(&ContinuousEvent) + Send + Clone + 'static,
     ) -> Result<Self, SampleError> {
@@ -168,6 +167,11 @@ impl LiveSamples {
     pub fn finish(self, _: impl FnMut(&Event<'_>)) {
         match self.0 {}
     }
+}
+
+/// Returns the number of a process in a recording that cannot exist here.
+pub fn pid_of_id(id: u64) -> u32 {
+    u32::try_from(id).unwrap_or_default()
 }
 
 /// Fails here.

@@ -5,6 +5,7 @@ mod drain;
 mod event_kinds;
 mod machine;
 mod managed_code;
+mod process_filter;
 mod runtime_events;
 
 use std::fmt;
@@ -33,6 +34,7 @@ use crate::observer::{Note, Observer};
 use crate::staged::StagedFile;
 
 pub use continuous::ContinuousSampler;
+pub use linux_sampler::pid_of_id;
 pub use machine::MachineSampler;
 pub use runtime_events::RuntimeEvents;
 

@@ -27,6 +27,11 @@ impl RuntimeSearch {
         if caught.is_some_and(|caught| caught & RUNTIME_SIGNALS != RUNTIME_SIGNALS) {
             return false;
         }
+        self.has_image(pid)
+    }
+
+    /// Returns true if the program of a process, or a file that it has mapped, is a runtime.
+    pub(crate) fn has_image(&mut self, pid: u32) -> bool {
         self.linked_runtime(pid).is_some() || self.has_library(pid)
     }
 

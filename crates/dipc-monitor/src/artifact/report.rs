@@ -19,10 +19,13 @@ use dipc_collect::StopSignal;
 use dipc_collect::profiles::{self, ProfileRequest};
 use dipc_collect::stream::Limits;
 use nettrace_export::page::{self, Page, PageContents, PageFinding, PageFindings, PageOptions, PageReports};
-use nettrace_export::report::{Overview, Requests, RequestsOptions, StreamFacts};
+use nettrace_export::report::{
+    Overview, Requests, RequestsOptions, RequestsReport, StreamFacts, TopOptions, TopReport,
+};
 use nettrace_export::{
     Format, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileReader, WriteOptions,
 };
+use serde::Serialize;
 
 use super::stream;
 use super::trace::{counters, provider};
@@ -32,7 +35,7 @@ use crate::request_provider::http_provider;
 
 pub(crate) use profile::{ProfileFormat, ProfileReportRequest, report_of_recording};
 pub(super) use top::top_methods;
-pub use top::{TopFormat, TopRequest};
+pub use top::{ProfileKind, TopFormat, TopRequest};
 pub(super) use why::causes;
 pub(crate) use why::causes_of_recording;
 
@@ -90,7 +93,7 @@ pub(super) fn flame_graph(
     let options = WriteOptions::new(&title, "dipc monitor");
     let bytes = match format {
         FlameGraphFormat::Svg => {
-            let profile = sample(true, duration, process, stop)?;
+            let profile = sample(Metric::Wall, true, duration, process, stop)?;
             let mut bytes = Vec::new();
             nettrace_export::write(&profile, Format::Svg, options, &mut bytes).map(|()| bytes)
         }
@@ -183,22 +186,25 @@ fn title(process: &Watched) -> String {
     format!("{} ({})", process.title(), process.facts.pid)
 }
 
-/// Returns the time of the threads, working or blocked, from samples; with `has_kinds`, whether it was
-/// blocked is the leaf of a stack.
+/// Returns a profile of the runtime's samples or events; with `has_kinds`, whether a thread was blocked is
+/// the leaf of a stack.
 fn sample(
+    metric: Metric,
     has_kinds: bool,
     duration: Option<Duration>,
     process: &Watched,
     stop: &StopSignal,
 ) -> Result<Profile, ArtifactError> {
-    require_sampler(process)?;
     // The names of methods are sent with the rundown.
-    let config = SessionConfig::new([
-        provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL),
-        provider(RUNTIME_PROVIDER, GC, Level::INFORMATIONAL),
-    ]);
-    let options =
-        Options::new(Metric::Wall).with_idle(false).with_kinds(has_kinds).with_names(NameForm::CSharp);
+    let config = if metric == Metric::Wall {
+        require_sampler(process)?;
+        sampler_config()
+    } else {
+        let config = profiles::session_config(&[metric]);
+        config.ok_or_else(|| failed(&format_args!("no session has {}", metric.name())))?
+    };
+    let options = Options::new(metric).with_kinds(has_kinds).with_names(NameForm::CSharp);
+    let options = if metric == Metric::Wall { options.with_idle(false) } else { options };
     let request = ProfileRequest::new(options).with_max_code_size(MAX_CODE_SIZE);
     // Left after the end of the session.
     let _filtered = process.filtered_sources.enter(&config);
@@ -209,21 +215,64 @@ fn sample(
     Ok(taken.profile)
 }
 
+/// A session with the samples of the runtime, and the pauses of its collector.
+fn sampler_config() -> SessionConfig {
+    SessionConfig::new([
+        provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL),
+        provider(RUNTIME_PROVIDER, GC, Level::INFORMATIONAL),
+    ])
+}
+
+/// The requests to sum up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
+pub struct RequestsRequest {
+    /// The time; [`None`] is without a limit.
+    pub duration: Option<Duration>,
+    /// Only requests and calls that took at least this long, and the methods in which the threads of these
+    /// requests spent their time, by the runtime's samples.
+    pub slower_than: Option<Duration>,
+}
+
+/// The answer with requests.
+#[derive(Serialize)]
+struct RequestsAnswer<'r> {
+    #[serde(flatten)]
+    report: &'r RequestsReport,
+    /// The methods of the requests that are slow enough, if wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slower: Option<TopReport>,
+}
+
 /// Sums up the requests and outgoing calls of a time, as JSON.
 pub(super) fn requests(
-    duration: Option<Duration>,
+    request: RequestsRequest,
     process: &Watched,
     stop: &StopSignal,
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
     let provider = process.with_sources(http_provider());
-    let config = SessionConfig::new([provider])
-        .with_rundown(Rundown::Off)
-        .with_optional(vec![OptionalFeature::NoRundown]);
-    let mut requests = Requests::new(RequestsOptions::default().with_slowest(SLOWEST));
-    read(&config, duration, process, stop, |event| requests.add(event))?;
+    let has_stacks = request.slower_than.is_some();
+    let config = if has_stacks {
+        require_sampler(process)?;
+        let mut config = sampler_config();
+        config.providers.push(provider.into());
+        config
+    } else {
+        SessionConfig::new([provider])
+            .with_rundown(Rundown::Off)
+            .with_optional(vec![OptionalFeature::NoRundown])
+    };
+    let options = RequestsOptions::default().with_slowest(SLOWEST).with_slower_than(request.slower_than);
+    let mut requests = Requests::new(options);
+    if has_stacks {
+        *requests.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
+    }
+    read(&config, request.duration, process, stop, |event| requests.add(event))?;
     let report = requests.finish().unwrap_or_default();
-    let bytes = serde_json::to_vec(&report).map_err(|error| failed(&error))?;
+    let slower = report.slower.as_ref().map(|slower| TopReport::new(slower, TopOptions::default()));
+    let bytes =
+        serde_json::to_vec(&RequestsAnswer { report: &report, slower }).map_err(|error| failed(&error))?;
     begin(sink)?;
     write(sink, &bytes)
 }

@@ -10,8 +10,8 @@ use dipc_collect::logs::{LogLevel, LogSelection};
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{
-    Artifact, ArtifactKind, ExceptionsRequest, FlameGraphFormat, LogFormat, LogsRequest, StackFormat,
-    TopFormat, TopRequest, TraceProfile, TraceRequest,
+    Artifact, ArtifactKind, ExceptionsRequest, FlameGraphFormat, LogFormat, LogsRequest, ProfileKind,
+    RequestsRequest, StackFormat, TopFormat, TopRequest, TraceProfile, TraceRequest,
 };
 use crate::configuration::GlobalCounter;
 
@@ -82,10 +82,14 @@ impl StoredRequest {
             "top" => Artifact::Top(TopRequest {
                 format: top_format(self.accept.as_deref())?,
                 duration: query.duration()?,
+                kind: query.choice("kind", ProfileKind::parse)?.unwrap_or_default(),
                 number: query.number()?,
                 is_inclusive: query.flag("inclusive")?,
             }),
-            "requests" => Artifact::Requests(query.duration()?),
+            "requests" => Artifact::Requests(RequestsRequest {
+                duration: query.duration()?,
+                slower_than: query.time_span("slower_than")?,
+            }),
             "why" => Artifact::Why(top_format(self.accept.as_deref())?, query.duration()?),
             "stacks" => Artifact::Stacks(stack_format(self.accept.as_deref())?),
             "exceptions" => {

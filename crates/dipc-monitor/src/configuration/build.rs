@@ -11,8 +11,8 @@ use crate::filter::Filter;
 use super::filter::filter;
 use super::finding::{Findings, Severity};
 use super::model::{
-    Configuration, ConnectionMode, CounterGroup, DiagnosticPort, DirectoryEgress, EgressProvider,
-    GlobalCounter, Metrics, Storage,
+    Configuration, ConnectionMode, ContinuousProfiling, CounterGroup, DiagnosticPort, DirectoryEgress,
+    EgressProvider, GlobalCounter, Metrics, SEGMENTS, Storage,
 };
 use super::rule::RuleBuilder;
 use super::store::{AzureEgress, DataSetEgress, GoogleEgress, S3Egress, Secret, StoreEgress};
@@ -28,6 +28,7 @@ pub(crate) fn build(root: &Node, findings: &mut Findings) -> Configuration {
         default_process: default_process(root.get("DefaultProcess"), findings),
         global_counter: global_counter(root.get("GlobalCounter")),
         metrics: metrics(root.get("Metrics")),
+        continuous_profiling: continuous_profiling(root.get("ContinuousProfiling"), findings),
         ..Configuration::default()
     };
     configuration.api_key = api_key(root.get("Authentication").get("MonitorApiKey"), findings);
@@ -149,6 +150,25 @@ fn metrics(section: View<'_>) -> Metrics {
             .unwrap_or(usual.include_default_providers),
         providers: groups("Providers", "ProviderName", "CounterNames"),
         meters: groups("Meters", "MeterName", "InstrumentNames"),
+    }
+}
+
+fn continuous_profiling(section: View<'_>, findings: &mut Findings) -> ContinuousProfiling {
+    let segment = section.duration("SegmentDuration");
+    if segment.is_some_and(|segment| !SEGMENTS.contains(&segment)) {
+        findings.error(
+            section.get("SegmentDuration").location(),
+            "ContinuousProfiling:SegmentDuration",
+            "out of range".to_owned(),
+            Some("choose a duration from 00:00:01 to 00:10:00".to_owned()),
+        );
+    }
+    ContinuousProfiling {
+        keep: section.duration("Keep"),
+        frequency: section.integer("Frequency"),
+        max_bytes: section.integer::<u64>("MaxSizeMegabytes").map(|size| size.saturating_mul(1 << 20)),
+        directory: section.owned("DirectoryPath").map(PathBuf::from),
+        segment,
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Configuration {
     pub global_counter: GlobalCounter,
     /// Exported metrics.
     pub metrics: Metrics,
+    /// The samples of the machine, all the time.
+    pub continuous_profiling: ContinuousProfiling,
 }
 
 /// The result of reading a configuration.
@@ -181,6 +183,25 @@ pub struct CounterGroup {
     /// The names of the counters or instruments; empty for all.
     pub counters: Vec<String>,
 }
+
+/// `ContinuousProfiling`. What is not set is as by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "a section of a configuration, with `..Default::default()`")]
+pub struct ContinuousProfiling {
+    /// Maximum age of samples that are kept; zero to keep none.
+    pub keep: Option<Duration>,
+    /// Samples per second of each processor.
+    pub frequency: Option<u32>,
+    /// Maximum size of all samples that are kept, in bytes.
+    pub max_bytes: Option<u64>,
+    /// The directory of the samples.
+    pub directory: Option<PathBuf>,
+    /// The time of each recording of samples: a [segment](SEGMENTS).
+    pub segment: Option<Duration>,
+}
+
+/// The permitted times of a recording of samples: it is in memory until it ends.
+pub const SEGMENTS: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);
 
 /// A destination of artifacts.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -370,6 +370,32 @@ fn the_sources_of_the_system_have_the_precedence_of_dotnet_monitor() {
 }
 
 #[test]
+fn the_samples_of_the_machine_are_configured() {
+    let text = r#"{"ContinuousProfiling": {"Keep": "1.00:00:00", "Frequency": 49, "MaxSizeMegabytes": 512,
+        "DirectoryPath": "/ring", "SegmentDuration": "00:00:30"}}"#;
+    let checked = Configuration::read(&ConfigurationSources::new().with_text("test.json", text));
+    assert!(checked.findings.is_empty(), "{}", lines(&checked));
+    let expected = ContinuousProfiling {
+        keep: Some(Duration::from_secs(86_400)),
+        frequency: Some(49),
+        max_bytes: Some(512 << 20),
+        directory: Some("/ring".into()),
+        segment: Some(Duration::from_secs(30)),
+    };
+    assert_eq!(checked.configuration.continuous_profiling, expected);
+    let text = r#"{"ContinuousProfiling": {"Frequency": 1000, "SegmentDuration": "00:11:00", "Kept": 1}}"#;
+    let checked = Configuration::read(&ConfigurationSources::new().with_text("test.json", text));
+    let lines = lines(&checked);
+    for part in [
+        "Frequency: \"1000\" is not a whole number from 1 to 997",
+        "SegmentDuration: out of range",
+        "Kept: unknown",
+    ] {
+        assert!(lines.contains(part), "{lines}");
+    }
+}
+
+#[test]
 fn unreadable_sources_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("missing.json");

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::RuleMessage;
-use crate::process::cut_at;
+use crate::filter::cut_at;
 
 /// Maximum number of events to keep.
 const MAX_EVENTS: usize = 200;

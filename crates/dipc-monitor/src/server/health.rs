@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::json;
 use super::service::Service;
 use crate::black_box::BlackBoxTotals;
+use crate::continuous_profile::ProfileState;
 use crate::egress::EgressQueue;
 use crate::otlp::{OtlpSignal, OtlpTotals};
-use crate::profile_history::ProfileState;
 
 /// The answer of `/health`. What is not known, or not used, is null.
 #[derive(Serialize)]
@@ -21,15 +20,15 @@ pub(super) struct Health<'h> {
     pub(super) uptime_seconds: u64,
     pub(super) processes: Processes,
     pub(super) counters: Counters,
-    pub(super) black_boxes: Option<BlackBoxes>,
+    pub(super) black_boxes: Option<BlackBoxTotals>,
     pub(super) lost_events: LostCounts,
     pub(super) operations: OperationCounts,
     /// The artifacts that have not arrived at their egress provider.
     pub(super) queued_artifacts: Option<usize>,
     /// The export to a collector, by signal.
-    pub(super) otlp: Option<BTreeMap<&'static str, Otlp>>,
+    pub(super) otlp: Option<BTreeMap<&'static str, OtlpTotals>>,
     /// The samples of the machine over time.
-    pub(super) profile: Option<Profile>,
+    pub(super) profile: Option<ProfileState>,
     pub(super) cpu_seconds: Option<f64>,
     pub(super) resident_bytes: Option<u64>,
 }
@@ -56,20 +55,6 @@ pub(super) struct Counters {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct BlackBoxes {
-    pub(super) sessions: usize,
-    pub(super) bytes: u64,
-    pub(super) lost_events: u64,
-}
-
-impl From<BlackBoxTotals> for BlackBoxes {
-    fn from(totals: BlackBoxTotals) -> Self {
-        Self { sessions: totals.sessions, bytes: totals.bytes, lost_events: totals.lost }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct OperationCounts {
     pub(super) running: usize,
     /// Ended operations that are still listed.
@@ -86,59 +71,6 @@ pub(super) struct LostCounts {
     pub(super) counters: u64,
     pub(super) export: u64,
     pub(super) rules: u64,
-}
-
-/// The requests of a signal to the collector.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Otlp {
-    pub(super) queued_bytes: u64,
-    pub(super) sent_items: u64,
-    pub(super) dropped_items: u64,
-}
-
-impl From<OtlpTotals> for Otlp {
-    fn from(totals: OtlpTotals) -> Self {
-        let OtlpTotals { queued_bytes, sent_items, dropped_items } = totals;
-        Self { queued_bytes, sent_items, dropped_items }
-    }
-}
-
-/// The samples of the machine, and the recordings of them on disk.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Profile {
-    pub(super) samples: u64,
-    /// The samples that the kernel lost.
-    pub(super) lost_samples: u64,
-    pub(super) recordings: usize,
-    pub(super) bytes: u64,
-    /// The time that the recordings cover.
-    from: Option<String>,
-    to: Option<String>,
-    /// Recordings that could not be written so far, and wait in memory.
-    pub(super) waiting_recordings: usize,
-    pub(super) dropped_recordings: u64,
-    /// The reason for which recordings wait, or for which the machine is not sampled.
-    error: Option<String>,
-}
-
-impl From<ProfileState> for Profile {
-    fn from(state: ProfileState) -> Self {
-        let ProfileState { status, segments, bytes, kept } = state;
-        let time = |ms: u64| json::time(SystemTime::UNIX_EPOCH + Duration::from_millis(ms));
-        Self {
-            samples: status.samples,
-            lost_samples: status.lost,
-            recordings: segments,
-            bytes,
-            from: kept.map(|kept| time(kept.start_ms)),
-            to: kept.map(|kept| time(kept.end_ms)),
-            waiting_recordings: status.ring.waiting,
-            dropped_recordings: status.ring.dropped,
-            error: status.ended.or(status.ring.error),
-        }
-    }
 }
 
 impl<'h> Health<'h> {
@@ -163,7 +95,7 @@ impl<'h> Health<'h> {
                 consumers: processes.iter().map(|process| process.counters.consumer_count()).sum(),
                 left_out_values: count(&lost.left_out_values),
             },
-            black_boxes: service.black_boxes.as_ref().map(|boxes| boxes.totals().into()),
+            black_boxes: service.black_boxes.as_ref().map(|boxes| boxes.totals()),
             lost_events: LostCounts {
                 counters: count(&lost.counters),
                 export: count(&lost.export),
@@ -179,9 +111,9 @@ impl<'h> Health<'h> {
             queued_artifacts: service.queue.as_ref().map(EgressQueue::len),
             otlp: service.export.as_ref().map(|export| {
                 let totals = OtlpSignal::ALL.into_iter().map(|it| (it.name(), export.totals(it)));
-                totals.filter_map(|(name, totals)| Some((name, totals?.into()))).collect()
+                totals.filter_map(|(name, totals)| Some((name, totals?))).collect()
             }),
-            profile: service.profiles.as_ref().map(|profiles| profiles.state().into()),
+            profile: service.profiles.as_ref().map(|profiles| profiles.state()),
             cpu_seconds: usage.cpu_seconds,
             resident_bytes: usage.resident_bytes,
         }

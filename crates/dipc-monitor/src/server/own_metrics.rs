@@ -2,7 +2,9 @@
 
 use clr_counters::prometheus::OwnMetric;
 
-use super::health::{Health, LostCounts, OperationCounts, Otlp, Profile};
+use super::health::{Health, LostCounts, OperationCounts};
+use crate::continuous_profile::ProfileState;
+use crate::otlp::OtlpTotals;
 
 impl Health<'_> {
     /// Returns the state as metrics, grouped by name. Unknown and unused values are left out.
@@ -48,7 +50,7 @@ impl Health<'_> {
                 ),
             ]);
         }
-        let black_box = self.black_boxes.as_ref().map(|boxes| ("black_box", boxes.lost_events));
+        let black_box = self.black_boxes.as_ref().map(|boxes| ("black_box", boxes.lost));
         let LostCounts { counters, export, rules } = self.lost_events;
         let losses = [("counters", counters), ("export", export), ("rules", rules)];
         metrics.extend(losses.into_iter().chain(black_box).map(|(session, count)| {
@@ -71,7 +73,7 @@ impl Health<'_> {
             gauge("dipc_monitor_queued_artifacts", help, size(count))
         }));
         if let Some(signals) = &self.otlp {
-            let each = |metric: &dyn Fn(&Otlp) -> OwnMetric| -> Vec<_> {
+            let each = |metric: &dyn Fn(&OtlpTotals) -> OwnMetric| -> Vec<_> {
                 signals.iter().map(|(name, totals)| metric(totals).with_label("signal", name)).collect()
             };
             metrics.extend(each(&|totals| {
@@ -99,7 +101,7 @@ impl Health<'_> {
 }
 
 /// The samples of the machine.
-fn profile(of: &Profile) -> [OwnMetric; 6] {
+fn profile(of: &ProfileState) -> [OwnMetric; 6] {
     let (gauge, counter) = (OwnMetric::gauge, OwnMetric::counter);
     [
         counter("dipc_monitor_profile_samples", "Samples of the machine.", number(of.samples)),

@@ -13,7 +13,7 @@ use super::body::{AnswerBody, CancelOnDrop};
 use super::problem::Problem;
 use super::recordings::{failed, send, set_headers};
 use super::service::Service;
-use crate::artifact::{ProfileFormat, ProfileReportRequest, Query, report_of_recording};
+use crate::artifact::{ProfileFormat, ProfileKind, ProfileReportRequest, Query, report_of_recording};
 
 /// Maximum size of the recordings of a range, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
@@ -36,6 +36,7 @@ impl ProfileRequest {
         if from_ms >= to_ms {
             return Err(Problem::invalid("from", "it is not before the end of the range"));
         }
+        require_samples(query)?;
         let format = query.choice("format", ProfileFormat::parse)?.unwrap_or_default();
         let process = query.process()?.pid;
         let of = process.map_or_else(|| "all processes".to_owned(), |pid| format!("process {pid}"));
@@ -54,8 +55,12 @@ impl ProfileRequest {
 impl Service {
     /// Answers with the recording of a time range, or a report of it.
     pub(super) async fn profile(&self, query: &Query) -> Result<Response<AnswerBody>, Problem> {
-        let Some(history) = self.profiles.clone() else {
-            let detail = "the machine is not sampled all the time: start the monitor with --profile-keep 24h";
+        let ring = self
+            .profiles
+            .as_ref()
+            .and_then(|profile| Some((Arc::clone(profile), profile.directory()?.to_owned())));
+        let Some((profile, directory)) = ring else {
+            let detail = "samples of the machine are not kept: start the monitor with --profile-keep 24h";
             return Err(Problem::new(StatusCode::NOT_FOUND, "Not Found", detail));
         };
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -73,7 +78,7 @@ impl Service {
         let work = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let RangeRecording { file, bytes, .. } =
-                history.read(&range, &stop).map_err(|error| refusal(&error))?;
+                profile.read(&directory, &range, &stop).map_err(|error| refusal(&error))?;
             if format == ProfileFormat::Nettrace {
                 return Ok(Answer::File(file, bytes));
             }
@@ -89,6 +94,27 @@ impl Service {
         };
         set_headers(&mut response, format.media_type(), &name);
         Ok(response)
+    }
+}
+
+/// Refuses what the samples of processors do not have, with the request that has it.
+fn require_samples(query: &Query) -> Result<(), Problem> {
+    if query.time_span("slower_than")?.is_some() {
+        let what = "the samples that are kept are not of requests: /requests?pid=PID&slower_than=500ms has the \
+                    methods of slow requests while it runs, and dipc report FILE requests --slower-than those of \
+                    a recording by dipc trace --profile all";
+        return Err(Problem::invalid("slower_than", what));
+    }
+    match query.get("kind").filter(|kind| !kind.is_empty() && !kind.eq_ignore_ascii_case("cpu")) {
+        None => Ok(()),
+        Some(kind) if ProfileKind::parse(kind).is_some() => {
+            let what = format!(
+                "only samples of processors are kept, which is kind=cpu: /top?pid=PID&kind={kind}&durationSeconds=30 \
+                 has this kind while it runs"
+            );
+            Err(Problem::invalid("kind", what))
+        }
+        Some(_) => Err(Problem::invalid("kind", "only samples of processors are kept: kind=cpu")),
     }
 }
 
@@ -141,10 +167,23 @@ mod tests {
         assert_eq!(parse("from=1.5&to=0.25"), Ok((NOW - 1500, NOW - 250, vec![])));
         let calendar = parse("from=2026-11-21T09:02:00Z&to=2026-11-21T10:02:30.5%2B01:00");
         assert_eq!(calendar, Ok((1_795_251_720_000, 1_795_251_750_500, vec![])));
-        for query in
-            ["from=5&to=10", "from=5&to=5", "from=x", "from=-1", "to=2026-11-21T09:02:00", "format=x"]
-        {
+        for query in [
+            "from=5&to=10",
+            "from=5&to=5",
+            "from=x",
+            "from=-1",
+            "to=2026-11-21T09:02:00",
+            "format=x",
+            "kind=x",
+        ] {
             assert!(parse(query).is_err(), "{query}");
+        }
+        assert_eq!(parse("kind=CPU"), parse(""));
+        for (query, part) in
+            [("kind=alloc", "/top?pid=PID&kind=alloc"), ("slower_than=1s", "/requests?pid=PID")]
+        {
+            let problem = format!("{:?}", parse(query).unwrap_err());
+            assert!(problem.contains(part), "{problem}");
         }
         let title = ProfileRequest::parse(&Query::parse(Some("pid=7")), NOW).unwrap().report.title;
         assert_eq!(title, "process 7, 2026-11-21T09:01:44Z to 2026-11-21T09:02:44Z");

@@ -10,12 +10,12 @@ use super::page::Page;
 use super::settings::Settings;
 use crate::access::Tokens;
 use crate::black_box::BlackBoxes;
+use crate::continuous_profile::ContinuousProfile;
 use crate::egress::EgressQueue;
 use crate::metrics::Metrics;
 use crate::monitor::Monitor;
 use crate::operation::Operations;
 use crate::otlp::OtlpExport;
-use crate::profile_history::ProfileHistory;
 use crate::rule_runner::Rules;
 
 /// The state that the server answers from.
@@ -31,7 +31,7 @@ pub(super) struct Service {
     pub(super) queue: Option<EgressQueue>,
     pub(super) black_boxes: Option<Arc<BlackBoxes>>,
     pub(super) export: Option<Arc<OtlpExport>>,
-    pub(super) profiles: Option<Arc<ProfileHistory>>,
+    pub(super) profiles: Option<Arc<ContinuousProfile>>,
     pub(super) start: Instant,
     pub(super) runtime: Handle,
     pub(super) page: Page,

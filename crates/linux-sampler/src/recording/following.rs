@@ -4,7 +4,7 @@
 use nettrace::Ticks;
 use nettrace_writer::{Error, EventKindId, ThreadIndex};
 
-use super::RecordingWriter;
+use super::{KernelFunctions, RecordingWriter};
 use crate::config::SamplerConfig;
 use crate::threads::folder;
 
@@ -47,15 +47,16 @@ impl RecordingWriter {
         config: &SamplerConfig,
         sampling: &str,
     ) -> Result<Self, Error> {
-        let Self { mut processes, mut unwinder, kernel_symbols, .. } = self;
+        let Self { mut processes, mut unwinder, mut kernel_functions, .. } = self;
         // The record of an end may have been lost.
         let exists = |pid: i32| folder(pid, pid).exists();
         processes.retain(exists);
         unwinder.retain(exists);
-        let is_fresh = |read_ns: u64| start_ns.saturating_sub(read_ns) < KERNEL_SYMBOLS_LIFETIME_NS;
-        let kernel_symbols = kernel_symbols.filter(|symbols| is_fresh(symbols.read_ns));
+        if start_ns.saturating_sub(kernel_functions.since_ns) >= KERNEL_SYMBOLS_LIFETIME_NS {
+            kernel_functions = KernelFunctions { since_ns: start_ns, ..KernelFunctions::default() };
+        }
         let next = Self::new(start_unix_ms, start_ns, None, config, sampling)?;
-        Self { processes, unwinder, kernel_symbols, ..next }.continued(config)
+        Self { processes, unwinder, kernel_functions, ..next }.continued(config)
     }
 
     /// Returns true if a process that is not described may have existed before the recording.

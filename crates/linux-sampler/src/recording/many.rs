@@ -31,6 +31,15 @@ const MAX_OTHER_CODE: usize = 1 << 16;
 /// Maximum number of UTF-16 code units of a text.
 const MAX_TEXT: usize = 4096;
 
+/// Returns the number of the process with this id in a recording of many.
+///
+/// ```
+/// assert_eq!((linux_sampler::pid_of_id(4711), linux_sampler::pid_of_id(20_004_711)), (4711, 4711));
+/// ```
+pub fn pid_of_id(id: u64) -> u32 {
+    u32::try_from(id % ID_STEP).unwrap_or_default()
+}
+
 /// A process of a recording of many that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -14,10 +14,10 @@ use otlp_messages::profiles::{
 };
 
 use crate::format::{duration, without_kind};
-use crate::profile::Profile;
 use crate::profile::frame::FrameId;
 use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Unit;
+use crate::profile::{Process, Profile, StackTotal};
 
 /// Returns the body of an `ExportProfilesServiceRequest` with a profile, of a resource with these attributes
 /// (`service.name` and others).
@@ -38,48 +38,122 @@ use crate::profile::measure::Unit;
 /// assert!(body.windows(4).any(|bytes| bytes == b"shop"));
 /// ```
 pub fn otlp_request(profile: &Profile, resource: &[(String, String)], exporter: &str) -> Vec<u8> {
-    let mut tables = Tables::default();
-    let unit = match profile.measure.unit {
-        Unit::Nanoseconds => "nanoseconds",
-        Unit::Bytes => "bytes",
-        Unit::Count => "count",
-    };
-    let sample_type =
-        ValueType { type_strindex: tables.text(profile.measure.name), unit_strindex: tables.text(unit) };
-    let samples = profile.stack_totals.iter().filter_map(|total| {
-        let (stack, _) = without_kind(profile, total.stack?);
+    let mut writer = RequestWriter::new(profile, exporter);
+    writer.add(resource, profile.stack_totals.iter());
+    writer.finish()
+}
+
+/// The request of [`otlp_request_by_process`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct OtlpRequest {
+    /// The body of the request.
+    pub body: Vec<u8>,
+    /// The number of processes in it.
+    pub profiles: usize,
+}
+
+/// Returns one request with a profile for each process of a profile of many, each of its own resource. The
+/// names and stacks are common to all of them. `resource_of` returns the attributes of a process.
+///
+/// ```
+/// # use nettrace_export::{Measure, StackProfileBuilder, Unit, nettrace::RelativeTime};
+/// # let mut builder = StackProfileBuilder::new(Measure::new("query time", "queries", Unit::Nanoseconds));
+/// # for (process, weight) in [(42, 5_000_000), (43, 2_500_000)] {
+/// #     builder.add_sample(process, 7, RelativeTime::START, weight, ["Shop!Program.Main()"]);
+/// # }
+/// # let profile = builder.finish();
+/// let request = nettrace_export::otlp_request_by_process(&profile, "my-tool", |process| {
+///     vec![("process.pid".to_owned(), process.id.to_string())]
+/// });
+/// assert_eq!(request.profiles, 2);
+/// ```
+pub fn otlp_request_by_process(
+    profile: &Profile,
+    exporter: &str,
+    mut resource_of: impl FnMut(&Process) -> Vec<(String, String)>,
+) -> OtlpRequest {
+    let mut totals: Vec<Vec<&StackTotal>> = profile.processes.iter().map(|_| Vec::new()).collect();
+    for total in profile.stack_totals.iter().filter(|total| total.stack.is_some()) {
+        let thread = profile.threads.get(total.thread.index());
+        if let Some(of_process) = thread.and_then(|thread| totals.get_mut(thread.process.index())) {
+            of_process.push(total);
+        }
+    }
+    let mut writer = RequestWriter::new(profile, exporter);
+    for (process, totals) in profile.processes.iter().zip(totals) {
+        if !totals.is_empty() {
+            writer.add(&resource_of(process), totals.into_iter());
+        }
+    }
+    OtlpRequest { profiles: writer.resources.len(), body: writer.finish() }
+}
+
+/// A request with parts of a profile, each of a resource.
+struct RequestWriter<'p> {
+    profile: &'p Profile,
+    scope: InstrumentationScope,
+    sample_type: ValueType,
+    tables: Tables,
+    resources: Vec<ResourceProfiles>,
+}
+
+impl<'p> RequestWriter<'p> {
+    fn new(profile: &'p Profile, exporter: &str) -> Self {
+        let mut tables = Tables::default();
+        let unit = match profile.measure.unit {
+            Unit::Nanoseconds => "nanoseconds",
+            Unit::Bytes => "bytes",
+            Unit::Count => "count",
+        };
+        let sample_type =
+            ValueType { type_strindex: tables.text(profile.measure.name), unit_strindex: tables.text(unit) };
+        let (name, version) = exporter.split_once(' ').unwrap_or((exporter, ""));
+        let scope = InstrumentationScope { version: version.to_owned(), ..InstrumentationScope::new(name) };
+        Self { profile, scope, sample_type, tables, resources: Vec::new() }
+    }
+
+    /// Adds the profile of a resource, with these totals.
+    fn add<'t>(&mut self, resource: &[(String, String)], totals: impl Iterator<Item = &'t StackTotal>) {
+        let samples = totals.filter_map(|total| self.sample(total)).collect();
+        let start = self.profile.start_unix_ms.and_then(|start| u64::try_from(start).ok()).unwrap_or(0);
+        let out = Out {
+            // Pyroscope requires a period. Values are unchanged weights, not numbers of periods.
+            period_type: Some(self.sample_type),
+            period: 1,
+            sample_type: Some(self.sample_type),
+            samples,
+            time_unix_nano: start.saturating_mul(1_000_000),
+            duration_nano: duration(self.profile),
+        };
+        let attribute = |(key, value): &(String, String)| KeyValue::new(key, &**value);
+        self.resources.push(ResourceProfiles {
+            resource: Some(Resource { attributes: resource.iter().map(attribute).collect() }),
+            scope_profiles: vec![ScopeProfiles { scope: Some(self.scope.clone()), profiles: vec![out] }],
+        });
+    }
+
+    fn sample(&mut self, total: &StackTotal) -> Option<Sample> {
+        let (stack, _) = without_kind(self.profile, total.stack?);
         let mut attribute_indices = Vec::new();
-        if let Some(thread) = profile.threads.get(total.thread.index()) {
+        if let Some(thread) = self.profile.threads.get(total.thread.index()) {
             let id = i64::try_from(thread.id).unwrap_or(i64::MAX);
-            attribute_indices.push(tables.attribute("thread.id", None, Some(id)));
-            attribute_indices.push(tables.attribute("thread.name", Some(&thread.frame), None));
+            attribute_indices.push(self.tables.attribute("thread.id", None, Some(id)));
+            attribute_indices.push(self.tables.attribute("thread.name", Some(&thread.frame), None));
         }
         let value = i64::try_from(total.weight).unwrap_or(i64::MAX);
-        Some(Sample { stack_index: tables.stack(profile, stack), attribute_indices, values: vec![value] })
-    });
-    let samples: Vec<_> = samples.collect();
-    let start = profile.start_unix_ms.and_then(|start| u64::try_from(start).ok()).unwrap_or(0);
-    let out = Out {
-        // Pyroscope requires a period. Values are unchanged weights, not numbers of periods.
-        period_type: Some(sample_type),
-        period: 1,
-        sample_type: Some(sample_type),
-        samples,
-        time_unix_nano: start.saturating_mul(1_000_000),
-        duration_nano: duration(profile),
-    };
-    let attribute = |(key, value): &(String, String)| KeyValue::new(key, &**value);
-    let (name, version) = exporter.split_once(' ').unwrap_or((exporter, ""));
-    let scope = InstrumentationScope { version: version.to_owned(), ..InstrumentationScope::new(name) };
-    let resource_profiles = ResourceProfiles {
-        resource: Some(Resource { attributes: resource.iter().map(attribute).collect() }),
-        scope_profiles: vec![ScopeProfiles { scope: Some(scope), profiles: vec![out] }],
-    };
-    ExportProfilesServiceRequest {
-        resource_profiles: vec![resource_profiles],
-        dictionary: Some(tables.into_dictionary()),
+        let stack_index = self.tables.stack(self.profile, stack);
+        Some(Sample { stack_index, attribute_indices, values: vec![value] })
     }
-    .encode_to_vec()
+
+    fn finish(self) -> Vec<u8> {
+        let Self { tables, resources, .. } = self;
+        ExportProfilesServiceRequest {
+            resource_profiles: resources,
+            dictionary: Some(tables.into_dictionary()),
+        }
+        .encode_to_vec()
+    }
 }
 
 /// The tables of a request. Row 0 of each is the empty one.

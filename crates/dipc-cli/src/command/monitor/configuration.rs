@@ -207,6 +207,7 @@ fn later_sections(args: &MonitorArgs, new: &Configuration, started: &Configurati
             "Metrics:Endpoints",
             args.metric_urls.is_empty() && new.metrics.endpoints != started.metrics.endpoints,
         ),
+        ("ContinuousProfiling", new.continuous_profiling != started.continuous_profiling),
     ];
     differences.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
 }

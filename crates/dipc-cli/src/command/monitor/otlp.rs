@@ -1,7 +1,5 @@
 //! Metrics, log records, spans and profiles for a collector of OpenTelemetry.
 
-mod profiles;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,11 +8,10 @@ use clr_counters::otlp::Request;
 use dipc_http::Endpoint;
 use dipc_monitor::{
     LogLevel, LogSelection, MetricsConfig, OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals,
-    SamplingRatio, TracesConfig,
+    ProfileExportConfig, SamplingRatio, TracesConfig,
 };
 use hyper::header::{HeaderName, HeaderValue};
 
-use self::profiles::Profiles;
 use crate::exit::{Exit, Failure};
 use crate::http::{host_name, parse_attribute, parse_endpoint, parse_header};
 use crate::otlp_sender::Sender;
@@ -65,8 +62,8 @@ enum Signal {
     Logs,
     /// Spans
     Traces,
-    /// Profiles of processor time: the kernel samples each process at 99 Hz for 10 seconds of a minute
-    /// (Linux)
+    /// Profiles of processor time of all processes, by the samples of the machine: one of each process and
+    /// minute (Linux; --profile-frequency, --profile-segment)
     Profiles,
 }
 
@@ -130,7 +127,8 @@ fn parse_ratio(text: &str) -> Result<SamplingRatio, String> {
 /// A running export.
 pub(super) struct Export {
     pub(super) observer: Arc<OtlpExport>,
-    pub(super) profiles: Option<Arc<Profiles>>,
+    /// The destination of profiles, if they are exported.
+    pub(super) profiles: Option<ProfileExportConfig>,
     senders: Arc<Senders>,
 }
 
@@ -192,21 +190,14 @@ impl Export {
         let has_profiles = has(OtlpSignal::Profiles);
         let senders = Arc::new(Senders(Mutex::new(senders)));
         let unstarted = |error| Failure::new(Exit::Failed, format_args!("monitor: start a thread: {error}"));
-        let profiles = has_profiles
-            .then(|| Profiles::start(Arc::clone(&senders), attributes))
-            .transpose()
-            .map_err(unstarted)?
-            .map(Arc::new);
-        let observer =
-            OtlpExport::start(config, Arc::clone(&senders) as Arc<dyn OtlpSink>).map_err(unstarted)?;
+        let sink = || Arc::clone(&senders) as Arc<dyn OtlpSink>;
+        let profiles = has_profiles.then(|| ProfileExportConfig { sink: sink(), attributes });
+        let observer = OtlpExport::start(config, sink()).map_err(unstarted)?;
         Ok(Some(Self { observer: Arc::new(observer), profiles, senders }))
     }
 
     /// Ends the sessions, and sends the remaining data.
     pub(super) fn finish(&self) {
-        if let Some(profiles) = &self.profiles {
-            profiles.stop();
-        }
         self.observer.stop();
         let senders = std::mem::take(&mut *self.senders.0.lock().unwrap_or_else(PoisonError::into_inner));
         for (_, sender) in senders {

@@ -1,4 +1,4 @@
-//! The options of the samples of the machine that `dipc monitor` keeps.
+//! The options of the samples of the machine that `dipc monitor` keeps and sends.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -6,7 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use dipc_monitor::{ProfileHistory, ProfileHistoryConfig, ProfileLog, ProfileMessage};
+use dipc_monitor::configuration::{ContinuousProfiling, SEGMENTS};
+use dipc_monitor::{
+    ContinuousProfile, ContinuousProfileConfig, Filter, ProfileExportConfig, ProfileLog, ProfileMessage,
+    ProfileRingConfig,
+};
 
 use super::black_box::state_directory;
 use crate::exit::{Exit, Failure};
@@ -14,65 +18,84 @@ use crate::render::escape::escape_controls;
 use crate::render::messages;
 use crate::{duration, size};
 
-/// Minimum time of a recording.
-const MIN_SEGMENT: Duration = Duration::from_secs(1);
-/// Maximum time of a recording: it is in memory until it ends.
-const MAX_SEGMENT: Duration = Duration::from_secs(600);
+/// Maximum size of all samples on disk by default, in bytes.
+const MAX_BYTES: u64 = 1 << 30;
 
 #[allow(clippy::struct_field_names, reason = "the names of the options")]
 #[derive(Debug, Args)]
 pub(super) struct ProfileArgs {
-    /// Sample the whole machine all the time, and keep the samples for this time, as 24h (Linux); 0s samples
-    /// nothing
+    /// Sample the whole machine all the time, and keep the samples for this time, as 24h (Linux); 0s keeps
+    /// none [default: 0s]
     ///
     /// The kernel takes the samples, of programs of all kinds; no process is asked for anything. /profile
     /// answers for any time that is kept, all processes or one. Needs root or CAP_PERFMON, or a
-    /// kernel.perf_event_paranoid of 0.
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration::parse)]
-    profile_keep: Duration,
-    /// Samples per second of each processor
-    #[arg(long, value_name = "NUMBER", default_value_t = 19, value_parser = clap::value_parser!(u32).range(1..=997))]
-    profile_frequency: u32,
-    /// Maximum size of all samples on disk; the oldest are removed
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size::parse)]
-    profile_bytes: u64,
+    /// kernel.perf_event_paranoid of 0; without, the processes of this user are sampled where that is
+    /// permitted. With --filter only processes that match.
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    profile_keep: Option<Duration>,
+    /// Samples per second of each processor [default: 19]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=997))]
+    profile_frequency: Option<u32>,
+    /// Maximum size of all samples on disk; the oldest are removed [default: 1GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    profile_bytes: Option<u64>,
     /// Directory of the samples [default: profile in $STATE_DIRECTORY, else in the user's state directory]
     ///
     /// A restarted monitor goes on with what is there. Each file is a recording, whose name has its time, and
     /// can be read by all commands.
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     profile_directory: Option<PathBuf>,
-    /// Time of each recording of samples; a monitor that is killed loses the current one
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_segment)]
-    profile_segment: Duration,
+    /// Time of each recording of samples, and of each profile for a collector; a monitor that is killed loses
+    /// the current one [default: 1m]
+    #[arg(long, value_name = "TIME", value_parser = parse_segment)]
+    profile_segment: Option<Duration>,
 }
 
 fn parse_segment(text: &str) -> Result<Duration, String> {
     let segment = duration::parse(text)?;
-    if !(MIN_SEGMENT..=MAX_SEGMENT).contains(&segment) {
+    if !SEGMENTS.contains(&segment) {
         return Err("a recording has 1s to 10m".to_owned());
     }
     Ok(segment)
 }
 
-/// Begins to sample the machine, if that is requested.
-pub(super) fn start(args: &ProfileArgs) -> Result<Option<Arc<ProfileHistory>>, Failure> {
-    if args.profile_keep.is_zero() {
+impl ProfileArgs {
+    /// The settings, of which options override the configuration.
+    fn settings(&self, configured: &ContinuousProfiling) -> ContinuousProfiling {
+        ContinuousProfiling {
+            keep: self.profile_keep.or(configured.keep),
+            frequency: self.profile_frequency.or(configured.frequency),
+            max_bytes: self.profile_bytes.or(configured.max_bytes),
+            directory: self.profile_directory.clone().or_else(|| configured.directory.clone()),
+            segment: self.profile_segment.or(configured.segment),
+        }
+    }
+}
+
+/// Begins to sample the machine, if samples are to be kept or sent.
+pub(super) fn start(
+    args: &ProfileArgs,
+    configured: &ContinuousProfiling,
+    filters: Vec<Filter>,
+    export: Option<ProfileExportConfig>,
+) -> Result<Option<Arc<ContinuousProfile>>, Failure> {
+    let settings = args.settings(configured);
+    let keep = settings.keep.filter(|keep| !keep.is_zero());
+    if keep.is_none() && export.is_none() {
         return Ok(None);
     }
-    let usual = || Some(state_directory()?.join("profile"));
-    let Some(directory) = args.profile_directory.clone().or_else(usual) else {
-        return Err(Failure::usage("monitor: no directory for samples of the machine is known")
-            .with_help("--profile-directory names one"));
-    };
-    let shown = directory.display().to_string();
-    let config = ProfileHistoryConfig::new(directory)
-        .with_keep(args.profile_keep)
-        .with_max_bytes(args.profile_bytes)
-        .with_frequency(args.profile_frequency)
-        .with_segment(args.profile_segment);
+    let ring = keep.map(|keep| ring(&settings, keep)).transpose()?;
+    let shown = ring.as_ref().map(|ring| ring.directory.display().to_string()).unwrap_or_default();
+    let mut config =
+        ContinuousProfileConfig::default().with_ring(ring).with_export(export).with_filters(filters);
+    if let Some(frequency) = settings.frequency {
+        config = config.with_frequency(frequency);
+    }
+    if let Some(segment) = settings.segment {
+        config = config.with_segment(segment);
+    }
     let log: ProfileLog = Arc::new(report);
-    let history = ProfileHistory::start(config, &log).map_err(|error| {
+    let profile = ContinuousProfile::start(config, &log).map_err(|error| {
         let what = match error.kind() {
             ErrorKind::WouldBlock => "another monitor uses it".to_owned(),
             _ => error.to_string(),
@@ -80,7 +103,16 @@ pub(super) fn start(args: &ProfileArgs) -> Result<Option<Arc<ProfileHistory>>, F
         Failure::new(Exit::Failed, format_args!("monitor: the samples in {shown}: {what}"))
             .with_help("--profile-directory names another directory")
     })?;
-    Ok(Some(Arc::new(history)))
+    Ok(Some(Arc::new(profile)))
+}
+
+fn ring(settings: &ContinuousProfiling, keep: Duration) -> Result<ProfileRingConfig, Failure> {
+    let usual = || Some(state_directory()?.join("profile"));
+    let Some(directory) = settings.directory.clone().or_else(usual) else {
+        return Err(Failure::usage("monitor: no directory for samples of the machine is known")
+            .with_help("--profile-directory names one"));
+    };
+    Ok(ProfileRingConfig { directory, keep, max_bytes: settings.max_bytes.unwrap_or(MAX_BYTES) })
 }
 
 fn report(message: &ProfileMessage) {
@@ -100,6 +132,27 @@ fn report(message: &ProfileMessage) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_override_the_configuration() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: ProfileArgs,
+        }
+        let parse = |words: &[&str]| {
+            <Line as clap::Parser>::parse_from(std::iter::once(&"monitor").chain(words)).args
+        };
+        let configured = ContinuousProfiling {
+            keep: Some(Duration::from_secs(60)),
+            frequency: Some(49),
+            ..ContinuousProfiling::default()
+        };
+        assert_eq!(parse(&[]).settings(&configured), configured);
+        let settings = parse(&["--profile-keep", "0s", "--profile-bytes", "1MiB"]).settings(&configured);
+        assert_eq!((settings.keep, settings.frequency), (Some(Duration::ZERO), Some(49)));
+        assert_eq!(settings.max_bytes, Some(1 << 20));
+    }
 
     #[test]
     fn recordings_have_a_second_to_ten_minutes() {

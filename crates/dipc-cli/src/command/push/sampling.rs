@@ -6,9 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dipc_client::Target;
-use dipc_collect::profiles::{self, ProfileRequest, SamplesEnd};
+use dipc_collect::profiles::{self, ProfileBuilders, ProfileRequest, SamplesEnd};
 use dipc_collect::stream;
-use nettrace_export::{Metric, Profile, ProfileBuilder};
+use nettrace_export::{Metric, Profile};
 
 use super::{ProfiledProcess, PushArgs, Pusher};
 use crate::exit::{Exit, Failure, Outcome};
@@ -27,13 +27,8 @@ pub(super) const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 /// The metrics of the profiles of a process.
 #[derive(Debug, Clone)]
 pub(super) struct ProcessMetrics {
-    /// Metrics by the kernel's samples.
-    kernel: Vec<Metric>,
-    /// Metrics by the runtime's samples and events.
-    session: Vec<Metric>,
-    /// The metric for which the runtime samples itself if the kernel does not permit samples: without a
-    /// choice of the user, that of all the time that its sampler sees.
-    fallback: Metric,
+    /// The metrics that the user asked for; none for processor time.
+    asked: Vec<Metric>,
     sampler: SamplerChoice,
 }
 
@@ -43,42 +38,56 @@ impl ProcessMetrics {
     /// # Errors
     /// For a metric that no source has, or a sampler without a metric to sample.
     pub(super) fn new(asked: Vec<Metric>, sampler: SamplerChoice) -> Result<Self, Failure> {
-        let fallback = if asked.is_empty() { Metric::Wall } else { Metric::Cpu };
-        let asked = if asked.is_empty() { vec![Metric::Cpu] } else { asked };
         let is_of_samples = |metric| matches!(metric, Metric::Cpu | Metric::OffCpu | Metric::Wall);
-        if sampler != SamplerChoice::Auto && !asked.iter().copied().any(is_of_samples) {
+        if sampler != SamplerChoice::Auto && !asked.is_empty() && !asked.iter().copied().any(is_of_samples) {
             return Err(Failure::usage(
                 "push: --sampler is for --by cpu, off-cpu and wall: other metrics have events",
             ));
         }
-        let is_of_kernel = |metric: &Metric| match metric {
-            Metric::OffCpu => true,
-            Metric::Cpu => sampler != SamplerChoice::Runtime,
-            Metric::Wall => sampler == SamplerChoice::Kernel,
-            _ => false,
-        };
-        let (kernel, mut session): (Vec<_>, Vec<_>) = asked.into_iter().partition(is_of_kernel);
-        if fallback == Metric::Wall {
-            session.fill(fallback);
-        }
-        if sampler == SamplerChoice::Runtime && kernel.contains(&Metric::OffCpu) {
+        let metrics = Self { asked, sampler };
+        if sampler == SamplerChoice::Runtime && metrics.has_waits() {
             return Err(Failure::usage("push: --by off-cpu: the runtime does not sample threads that wait")
                 .with_help("--by wall has their time"));
         }
-        if profiles::session_config(&session).is_none() {
+        if profiles::session_config(&metrics.session()).is_none() {
             return Err(no_such_metric());
         }
-        Ok(Self { kernel, session, fallback, sampler })
+        Ok(metrics)
+    }
+
+    /// Metrics by the kernel's samples.
+    fn kernel(&self) -> Vec<Metric> {
+        let usual = [Metric::Cpu];
+        let asked = if self.asked.is_empty() { &usual[..] } else { &self.asked };
+        asked.iter().copied().filter(|metric| self.is_of_kernel(*metric)).collect()
+    }
+
+    /// Metrics by the runtime's samples and events.
+    fn session(&self) -> Vec<Metric> {
+        if self.asked.is_empty() && self.sampler == SamplerChoice::Runtime {
+            // Without a choice of the user, all the time that its sampler sees.
+            return vec![Metric::Wall];
+        }
+        self.asked.iter().copied().filter(|metric| !self.is_of_kernel(*metric)).collect()
+    }
+
+    fn is_of_kernel(&self, metric: Metric) -> bool {
+        match metric {
+            Metric::OffCpu => true,
+            Metric::Cpu => self.sampler != SamplerChoice::Runtime,
+            Metric::Wall => self.sampler == SamplerChoice::Kernel,
+            _ => false,
+        }
     }
 
     /// Returns true if the kernel's samples have all of them, which need no runtime.
-    pub(super) const fn are_of_kernel(&self) -> bool {
-        self.session.is_empty()
+    pub(super) fn are_of_kernel(&self) -> bool {
+        self.session().is_empty()
     }
 
     /// Returns true if times off the processors are sampled.
     fn has_waits(&self) -> bool {
-        self.kernel.iter().any(|metric| *metric != Metric::Cpu)
+        self.kernel().iter().any(|metric| *metric != Metric::Cpu)
     }
 
     /// Has the runtime sample itself in place of the kernel.
@@ -93,10 +102,6 @@ impl ProcessMetrics {
             )
             .with_help("dipc doctor shows why; --by wall has their time"));
         }
-        if !self.session.contains(&self.fallback) {
-            self.session.push(self.fallback);
-        }
-        self.kernel.clear();
         self.sampler = SamplerChoice::Runtime;
         Ok(())
     }
@@ -122,12 +127,12 @@ pub(super) fn push_process(
     let runtime = process.runtime.as_ref();
     pusher.is_dotnet = runtime.is_some();
     let managed = runtime.filter(|runtime| !runtime.is_native_aot().unwrap_or(false));
-    if metrics.session.contains(&Metric::Wall) && metrics.sampler == SamplerChoice::Auto {
+    if metrics.session().contains(&Metric::Wall) && metrics.sampler == SamplerChoice::Auto {
         messages::note(
             "Samples        : by the runtime: --by wall distinguishes threads that wait for work; --sampler kernel has the kernel's times of all",
         );
     }
-    if managed.is_none() && !metrics.session.is_empty() {
+    if managed.is_none() && !metrics.are_of_kernel() {
         return Err(Failure::new(
             Exit::Refused,
             "push: the process is a NativeAOT program: its runtime has no sampler, and no names of methods",
@@ -138,10 +143,11 @@ pub(super) fn push_process(
     let mut left = args.count;
     let mut exit = Exit::Done;
     let mut is_first = true;
+    let mut empty = EmptyProfiles::default();
     while left != Some(0) && interrupts.count() == 0 {
         let begin = Instant::now();
         let mut samples = None;
-        if !metrics.kernel.is_empty() {
+        if !metrics.kernel().is_empty() {
             let (pid, has_sampler) = (process.kernel_pid(), managed.is_some());
             samples = metrics.sampler.start(pid, metrics.has_waits(), &title, has_sampler, is_first)?;
             if samples.is_none() {
@@ -153,10 +159,9 @@ pub(super) fn push_process(
         let taken = sample(args, &metrics, managed, samples, interrupts)?;
         exit = exit.join(taken.exit);
         for profile in &taken.profiles {
+            empty.note(profile, taken.profiles.len() > 1);
             if profile.samples() > 0 {
                 pusher.push(profile, process.name.as_deref())?;
-            } else {
-                report_empty(profile.metric, taken.profiles.len() > 1);
             }
         }
         if taken.is_unasked {
@@ -169,6 +174,22 @@ pub(super) fn push_process(
         }
     }
     Ok(exit)
+}
+
+/// The metrics without samples, which are reported when they become empty, not each time.
+#[derive(Debug, Default)]
+struct EmptyProfiles(Vec<Metric>);
+
+impl EmptyProfiles {
+    fn note(&mut self, profile: &Profile, is_one_of_many: bool) {
+        let metric = profile.metric;
+        if profile.samples() > 0 {
+            self.0.retain(|empty| *empty != metric);
+        } else if !self.0.contains(&metric) {
+            self.0.push(metric);
+            report_empty(metric, is_one_of_many);
+        }
+    }
 }
 
 /// Says that a profile is empty: of several kinds, some usually are.
@@ -209,14 +230,14 @@ fn sample(
     samples: Option<LiveSamples>,
     interrupts: &Interrupts,
 ) -> Result<Taken, Failure> {
-    let of_session = managed.filter(|_| !metrics.session.is_empty());
-    let by_kernel = |samples| sample_by_kernel(args, &metrics.kernel, managed, samples, interrupts);
+    let of_session = managed.filter(|_| !metrics.are_of_kernel());
+    let by_kernel = |samples| sample_by_kernel(args, &metrics.kernel(), managed, samples, interrupts);
     match (samples, of_session) {
         (Some(samples), None) => by_kernel(samples),
-        (None, Some(runtime)) => sample_by_runtime(args, &metrics.session, runtime, interrupts),
+        (None, Some(runtime)) => sample_by_runtime(args, &metrics.session(), runtime, interrupts),
         (Some(samples), Some(runtime)) => thread::scope(|scope| {
             let by_kernel = scope.spawn(move || by_kernel(samples));
-            let by_runtime = sample_by_runtime(args, &metrics.session, runtime, interrupts);
+            let by_runtime = sample_by_runtime(args, &metrics.session(), runtime, interrupts);
             let by_kernel = by_kernel.join().unwrap_or_else(|panic| resume_unwind(panic));
             Ok(by_kernel?.join(by_runtime?))
         }),
@@ -232,7 +253,7 @@ fn sample_by_kernel(
     samples: LiveSamples,
     interrupts: &Interrupts,
 ) -> Result<Taken, Failure> {
-    let mut builders = builders(args, metrics, false);
+    let mut builders = builders(args, metrics, false)?;
     let limits = stream::Limits::new(interrupts.stop_signal()).with_duration(Some(args.duration()));
     let (end, names_error) = profiles::read_samples(samples, managed, &mut builders, &limits);
     let mut exit = Exit::Done;
@@ -253,7 +274,7 @@ fn sample_by_runtime(
 ) -> Result<Taken, Failure> {
     let config = profiles::session_config(metrics).ok_or_else(no_such_metric)?;
     let session = start_unless_interrupted(runtime, &config, interrupts)?;
-    let mut builders = builders(args, metrics, true);
+    let mut builders = builders(args, metrics, true)?;
     let limits = Limits::new(runtime, None, args.timeout, interrupts).with_duration(Some(args.duration()));
     let (reader, end) = profiles::read_session(session, &mut builders, &limits.stream, &mut Messages);
     let inside =
@@ -265,21 +286,17 @@ fn sample_by_runtime(
     Ok(Taken { profiles, exit: exit.join(inside), is_unasked })
 }
 
-fn builders(args: &PushArgs, metrics: &[Metric], has_kinds: bool) -> Vec<ProfileBuilder> {
-    let builder = |metric: &Metric| {
-        ProfileRequest::new(args.profile_options(*metric).with_kinds(has_kinds)).into_builder()
-    };
-    metrics.iter().map(builder).collect()
+fn builders(args: &PushArgs, metrics: &[Metric], has_kinds: bool) -> Result<ProfileBuilders, Failure> {
+    let request = |metric: &Metric| ProfileRequest::new(args.profile_options(*metric).with_kinds(has_kinds));
+    let mut requests = metrics.iter().map(request);
+    let first = requests.next().ok_or_else(no_such_metric)?;
+    Ok(ProfileBuilders::new(first, requests.collect()))
 }
 
 /// Finishes the profiles, and says what they lack.
-fn finish(
-    builders: Vec<ProfileBuilder>,
-    info: Option<&nettrace::TraceInfo>,
-) -> Result<Vec<Profile>, Failure> {
+fn finish(builders: ProfileBuilders, info: Option<&nettrace::TraceInfo>) -> Result<Vec<Profile>, Failure> {
     let mut profiles = Vec::new();
-    for builder in builders {
-        let (profile, omissions) = builder.finish(info)?;
+    for (profile, omissions) in builders.finish(info)? {
         warn_of_omissions(&omissions);
         profiles.push(profile);
     }

@@ -1,8 +1,10 @@
-//! The samples of a machine, all the time, in a ring on disk.
+//! The samples of a machine, all the time, in a ring on disk or for a receiver.
 //!
 //! One sampler stays open. Its records are cut into segments, each a whole recording with the names of the
 //! methods in it: these are read from the memory of the processes while they run, with no session in any of
 //! them. A segment names the processes and the code that were sampled in it, not all that exist.
+
+mod source;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,21 +12,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use linux_sampler::{
-    RecordDecoder, RecordKind, RecordReader, RecordingWriter, Sampler, SamplerConfig, Scope,
-};
+use linux_sampler::{Record, RecordBatch, RecordKind, RecordingWriter, Sampler, SamplerConfig, Scope};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::describe;
-use super::drain::Drain;
 use super::machine::affordable_frequency;
+use super::process_filter::ProcessFilter;
 use crate::kernel_samples::{
-    ContinuousEvent, ContinuousSettings, ContinuousStatus, SampleError, SampleSettings,
+    ContinuousEvent, ContinuousSettings, ContinuousStatus, SampleError, SampleSettings, SegmentReceiver,
+    SegmentSinks,
 };
 use crate::names::SampledNames;
 use crate::observer::{Note, Observer};
-use crate::profile_ring::{ProfileRing, RingTotals, Segment, SegmentStore};
+use crate::profile_ring::{RingTotals, Segment, SegmentStore};
+use source::{OpenSource, Source};
 
 /// The pages of each processor's buffer: 512 KiB, for the samples of some seconds and the mappings of many
 /// programs that start at once.
@@ -70,43 +72,46 @@ impl Shared {
 }
 
 impl ContinuousSampler {
-    /// Opens the kernel's events of the machine, and starts to fill a ring. `report` receives changes.
+    /// Opens the kernel's events of the machine, and starts to fill the sinks. Where the kernel does not
+    /// permit that, this user's processes are sampled. `report` receives changes.
     ///
     /// # Errors
-    /// If the kernel does not permit samples of the machine.
+    /// If the kernel permits neither.
     pub fn start(
         settings: ContinuousSettings,
-        ring: ProfileRing,
+        sinks: SegmentSinks,
         observer: &mut dyn Observer,
         report: impl Fn(&ContinuousEvent) + Send + Clone + 'static,
     ) -> Result<Self, SampleError> {
         let sample_settings =
             SampleSettings::of_processors(settings.frequency.min(affordable_frequency()), false);
-        let config = SamplerConfig::new(Scope::Machine)
-            .with_frequency(sample_settings.frequency)
-            .with_buffer_pages(BUFFER_PAGES);
+        let config = SamplerConfig::new(Scope::Machine).with_frequency(sample_settings.frequency);
         allow_open_files();
-        let sampler = Sampler::open(&config).map_err(SampleError::Open)?;
-        let access = sampler.access();
+        let SegmentSinks { ring, receiver, select } = sinks;
+        let OpenSource { source, access } = Source::open(config, select.map(ProcessFilter::new))?;
         if !access.kernel {
             observer.note(Note::UserModeOnly { off_cpu: false });
         }
-        let description = describe(sample_settings, false, access, true);
+        let mut description = describe(sample_settings, false, access, source.is_machine());
+        if !source.is_machine() {
+            description.push_str("; only processes of this user");
+        }
         let of_store = report.clone();
-        let store =
-            SegmentStore::new(ring, Box::new(move |event| of_store(&ContinuousEvent::Store(event.clone()))));
+        let store = ring.map(|ring| {
+            SegmentStore::new(ring, Box::new(move |event| of_store(&ContinuousEvent::Store(event.clone()))))
+        });
         let stop = Arc::new(AtomicBool::new(false));
         let shared = Arc::new(Shared {
             stop: Arc::clone(&stop),
-            totals: store.totals(),
+            totals: store.as_ref().map(SegmentStore::totals).unwrap_or_default(),
             state: Mutex::default(),
             changed: Condvar::new(),
         });
-        let (reader, decoder) = sampler.into_parts();
-        let segments = Segments::begin(config, description.clone(), settings.segment, store)?;
+        let outputs = Outputs { store, receiver };
+        let segments = Segments::begin(&source, description.clone(), settings.segment, outputs)?;
         let of_thread = Arc::clone(&shared);
         let thread = thread::Builder::new().name("profile".to_owned()).spawn(move || {
-            let ended = segments.fill(reader, decoder, &of_thread);
+            let ended = segments.fill(source, &of_thread);
             if let Err(error) = &ended {
                 report(&ContinuousEvent::Ended(error.to_string()));
             }
@@ -164,16 +169,24 @@ impl Drop for ContinuousSampler {
     }
 }
 
-/// The current segment, and the ring of those before.
+/// The recipients of segments.
+struct Outputs {
+    store: Option<SegmentStore>,
+    receiver: Option<SegmentReceiver>,
+}
+
+/// The current segment, and the recipients of those before.
 struct Segments {
-    config: SamplerConfig,
     description: String,
     length_ns: u64,
-    store: SegmentStore,
+    outputs: Outputs,
     recording: RecordingWriter,
     names: SampledNames,
     start_unix_ms: u64,
     start_ns: u64,
+    /// The times of the last two reads of the kernel's buffers: records are complete up to the earlier one.
+    complete_ns: u64,
+    read_ns: u64,
     /// Processes that have ended, or have become another program, in this segment.
     ended: HashSet<u32>,
     /// The counts of the segments before.
@@ -183,27 +196,29 @@ struct Segments {
 
 impl Segments {
     fn begin(
-        config: SamplerConfig,
+        source: &Source,
         description: String,
         length: Duration,
-        store: SegmentStore,
+        outputs: Outputs,
     ) -> Result<Self, SampleError> {
         let start_ns = Sampler::now_ns();
         let start_unix_ms = unix_ms_at(start_ns);
-        let recording = RecordingWriter::new(start_unix_ms, start_ns, None, &config, &description);
-        let recording = recording.and_then(|recording| recording.of_sampled_processes(&config));
+        let config = source.config();
+        let recording = RecordingWriter::new(start_unix_ms, start_ns, None, config, &description);
+        let recording = recording.and_then(|recording| recording.of_sampled_processes(config));
         let recording = recording.map_err(SampleError::Record)?;
         let recording =
             recording.with_runtime_unwinder(Box::new(super::managed_code::ManagedCodes::default()));
         Ok(Self {
-            config,
             description,
             length_ns: u64::try_from(length.as_nanos()).unwrap_or(u64::MAX),
-            store,
+            outputs,
             recording,
             names: SampledNames::default(),
             start_unix_ms,
             start_ns,
+            complete_ns: start_ns,
+            read_ns: start_ns,
             ended: HashSet::new(),
             samples: 0,
             lost: 0,
@@ -211,46 +226,69 @@ impl Segments {
     }
 
     /// Writes segments until a stop is requested.
-    fn fill(
-        mut self,
-        reader: RecordReader,
-        mut decoder: RecordDecoder,
-        shared: &Shared,
-    ) -> Result<(), SampleError> {
-        let drain = Drain::start(reader, false, MAX_QUEUED_BYTES, Arc::clone(&shared.stop));
-        // Records are complete up to the read before the last.
-        let (mut complete_ns, mut read_ns) = (self.start_ns, self.start_ns);
-        while let Some(batch) = drain.next() {
-            let batch = batch?;
-            for record in decoder.records(&batch) {
-                self.note_end(&record.kind, record.thread.pid);
-                self.recording.record(&record).map_err(SampleError::Record)?;
+    fn fill(mut self, mut source: Source, shared: &Shared) -> Result<(), SampleError> {
+        loop {
+            while let Some(batch) = source.next() {
+                self.add(&mut source, &batch?)?;
+                self.count(shared);
+                if self.is_due(shared) {
+                    self = self.cut(&source)?;
+                    shared.state().complete_ns = self.start_ns;
+                    shared.changed.notify_all();
+                    if source.misses_processes() {
+                        source.stop();
+                    }
+                }
+                if let Some(store) = &mut self.outputs.store {
+                    store.retry();
+                }
+                if shared.stop.load(Ordering::Acquire) {
+                    source.stop();
+                }
             }
-            for (pid, id, addresses) in self.recording.take_other_code() {
-                self.names.add(pid.unsigned_abs(), id, &addresses);
+            if shared.stop.load(Ordering::Acquire) {
+                break;
             }
-            self.names.read();
-            if batch.read_ns() > 0 {
-                complete_ns = std::mem::replace(&mut read_ns, batch.read_ns());
-            }
-            let is_wanted = {
-                let mut state = shared.state();
-                let counts = self.recording.counts();
-                state.samples = self.samples + counts.cpu_samples;
-                state.lost = self.lost + counts.lost;
-                state.wanted_ns > self.start_ns && complete_ns >= state.wanted_ns
-            };
-            let is_long = complete_ns.saturating_sub(self.start_ns) >= self.length_ns;
-            if is_wanted || is_long || self.recording.bytes().len() >= MAX_SEGMENT_BYTES {
-                self = self.cut(complete_ns)?;
-                shared.state().complete_ns = complete_ns;
-                shared.changed.notify_all();
-            }
-            self.store.retry();
+            source = source.reopened()?;
         }
         self.end(Sampler::now_ns())?;
-        self.store.finish();
+        if let Some(store) = self.outputs.store {
+            store.finish();
+        }
         Ok(())
+    }
+
+    /// Adds the records of a batch to the segment.
+    fn add(&mut self, source: &mut Source, batch: &RecordBatch) -> Result<(), SampleError> {
+        source.for_each(batch, |record| self.add_record(record))?;
+        for (pid, id, addresses) in self.recording.take_other_code() {
+            self.names.add(pid.unsigned_abs(), id, &addresses);
+        }
+        self.names.read();
+        if batch.read_ns() > 0 {
+            self.complete_ns = std::mem::replace(&mut self.read_ns, batch.read_ns());
+        }
+        Ok(())
+    }
+
+    fn add_record(&mut self, record: &Record<'_>) -> Result<(), SampleError> {
+        self.note_end(&record.kind, record.thread.pid);
+        self.recording.record(record).map_err(SampleError::Record)
+    }
+
+    fn count(&self, shared: &Shared) {
+        let counts = self.recording.counts();
+        let mut state = shared.state();
+        state.samples = self.samples + counts.cpu_samples;
+        state.lost = self.lost + counts.lost;
+    }
+
+    /// Returns true if the segment is to end: it is long, or somebody wants it.
+    fn is_due(&self, shared: &Shared) -> bool {
+        let wanted_ns = shared.state().wanted_ns;
+        let is_wanted = wanted_ns > self.start_ns && self.complete_ns >= wanted_ns;
+        let is_long = self.complete_ns.saturating_sub(self.start_ns) >= self.length_ns;
+        is_wanted || is_long || self.recording.bytes().len() >= MAX_SEGMENT_BYTES
     }
 
     /// Notes a process whose memory is no longer the same.
@@ -266,7 +304,7 @@ impl Segments {
         }
     }
 
-    /// Ends the segment and gives it to the ring.
+    /// Ends the segment and gives it to the recipients.
     fn end(&mut self, end_ns: u64) -> Result<(), SampleError> {
         // The names of the kernel's functions are kept for the segments that follow.
         self.recording.flush().map_err(SampleError::Record)?;
@@ -277,16 +315,22 @@ impl Segments {
         let milliseconds = end_ns.saturating_sub(self.start_ns) / 1_000_000;
         let segment =
             Segment { start_ms: self.start_unix_ms, end_ms: self.start_unix_ms.saturating_add(milliseconds) };
-        self.store.add(segment, self.recording.bytes().to_vec());
+        if let Some(receiver) = &mut self.outputs.receiver {
+            receiver(segment, self.recording.bytes());
+        }
+        if let Some(store) = &mut self.outputs.store {
+            store.add(segment, self.recording.bytes().to_vec());
+        }
         self.recording.clear_bytes();
         Ok(())
     }
 
     /// Ends the segment, and begins the next.
-    fn cut(mut self, end_ns: u64) -> Result<Self, SampleError> {
+    fn cut(mut self, source: &Source) -> Result<Self, SampleError> {
+        let end_ns = self.complete_ns;
         self.end(end_ns)?;
         let start_unix_ms = unix_ms_at(end_ns);
-        let recording = self.recording.following(start_unix_ms, end_ns, &self.config, &self.description);
+        let recording = self.recording.following(start_unix_ms, end_ns, source.config(), &self.description);
         let recording = recording.map_err(SampleError::Record)?;
         let ended = std::mem::take(&mut self.ended);
         let exists = |pid: u32| linux_proc_stat::process_folder(pid).exists();

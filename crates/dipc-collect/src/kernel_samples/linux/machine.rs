@@ -1,21 +1,20 @@
 //! The samples of many processes, in one recording.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
 use linux_proc_stat::{Status, control_groups};
 use linux_sampler::{
-    OffCpu, Record, RecordKind, RecordingCounts, RecordingWriter, SampledProcess, Sampler, SamplerConfig,
-    Scope, Trial,
+    OffCpu, RecordingCounts, RecordingWriter, SampledProcess, Sampler, SamplerConfig, Scope, Trial,
 };
 
 use super::drain::Drain;
+use super::process_filter::ProcessFilter;
 use super::{FEW_STACK_BYTES, MAX_MACHINE_RATE, MAX_RATE_WITH_DEEP_STACKS, PAGES_FOR_BURSTS, describe};
 use crate::kernel_samples::scope::{GroupName, SampleScope};
 use crate::kernel_samples::{KernelRecording, MachineRecording, SampleError, SampleSettings};
@@ -27,8 +26,6 @@ use crate::staged::StagedFile;
 const MAX_BYTES: u64 = 4 << 30;
 /// Maximum number of bytes of records that wait to be decoded.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
-/// The time after which the group of a process is read again, for one that was moved.
-const GROUP_LIFETIME: Duration = Duration::from_secs(1);
 
 /// A sampler of many processes that writes their samples into one file.
 #[derive(Debug)]
@@ -91,7 +88,7 @@ impl MachineSampler {
 struct OpenMachine {
     sampler: Sampler,
     recording: RecordingWriter,
-    filter: Option<GroupFilter>,
+    filter: Option<ProcessFilter>,
     /// True if the recording ends with its processes.
     ends: bool,
     description: String,
@@ -99,10 +96,10 @@ struct OpenMachine {
 }
 
 /// A sampler of a scope.
-struct OpenScope {
-    sampler: Sampler,
-    config: SamplerConfig,
-    filter: Option<GroupFilter>,
+pub(super) struct OpenScope {
+    pub(super) sampler: Sampler,
+    pub(super) config: SamplerConfig,
+    filter: Option<ProcessFilter>,
     left_out: Vec<u32>,
 }
 
@@ -254,7 +251,7 @@ fn open_scope(scope: &SampleScope, config: &SamplerConfig) -> Result<OpenScope, 
                 return Ok(opened);
             }
             // The kernel knows no such group of its events, as in version 1 without their controller.
-            match whole(config.clone(), Some(GroupFilter::new(group.clone()))) {
+            match whole(config.clone(), Some(of_group_members(group.clone()))) {
                 Ok(opened) => return Ok(opened),
                 Err(error) => (error, processes_of(group)),
             }
@@ -263,13 +260,18 @@ fn open_scope(scope: &SampleScope, config: &SamplerConfig) -> Result<OpenScope, 
     open_own(refused, &pids, config, matches!(scope, SampleScope::Processes(_)))
 }
 
+/// A filter for the records of a control group, where the kernel has none.
+fn of_group_members(group: GroupName) -> ProcessFilter {
+    ProcessFilter::new(Box::new(move |pid| control_groups(pid).ok().map(|groups| group.has(&groups))))
+}
+
 fn of_group(config: &SamplerConfig, folder: &Path) -> SamplerConfig {
     config.clone().with_scope(Scope::Cgroup(folder.to_owned()))
 }
 
 /// Opens the sampler of those processes that this user may sample, with their children unless the processes
 /// were named.
-fn open_own(
+pub(super) fn open_own(
     refused: SampleError,
     pids: &[u32],
     config: &SamplerConfig,
@@ -309,62 +311,4 @@ fn has_memory(pid: u32) -> bool {
 fn processes_of(group: &GroupName) -> Vec<u32> {
     let pids = linux_proc_stat::process_ids().unwrap_or_default();
     pids.into_iter().filter(|pid| control_groups(*pid).is_ok_and(|groups| group.has(&groups))).collect()
-}
-
-/// A filter for the records of a control group, where the kernel has none.
-#[derive(Debug)]
-struct GroupFilter {
-    group: GroupName,
-    known: HashMap<i32, Membership>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Membership {
-    is_in: bool,
-    read: Instant,
-}
-
-impl GroupFilter {
-    fn new(group: GroupName) -> Self {
-        Self { group, known: HashMap::new() }
-    }
-
-    /// Returns true if a record is of a process in the group.
-    fn takes(&mut self, record: &Record<'_>) -> bool {
-        match record.kind {
-            RecordKind::Started { thread, parent } if thread.pid != parent.pid => {
-                let is_in = self.has(parent.pid);
-                self.known.insert(thread.pid, Membership { is_in, read: Instant::now() });
-                is_in
-            }
-            RecordKind::Ended { thread } if thread.pid == thread.tid => {
-                let is_in = self.has(thread.pid);
-                self.known.remove(&thread.pid);
-                is_in
-            }
-            RecordKind::Lost { .. }
-            | RecordKind::LostSamples { .. }
-            | RecordKind::LostStacks { .. }
-            | RecordKind::Throttled
-            | RecordKind::Unthrottled => true,
-            _ => self.has(record.thread.pid),
-        }
-    }
-
-    fn has(&mut self, pid: i32) -> bool {
-        if pid <= 0 {
-            return false;
-        }
-        let known = self.known.get(&pid).copied();
-        if let Some(known) = known.filter(|known| known.read.elapsed() < GROUP_LIFETIME) {
-            return known.is_in;
-        }
-        // A process that has ended was where it was seen last.
-        let is_in = match control_groups(pid.unsigned_abs()) {
-            Ok(groups) => self.group.has(&groups),
-            Err(_) => known.is_some_and(|known| known.is_in),
-        };
-        self.known.insert(pid, Membership { is_in, read: Instant::now() });
-        is_in
-    }
 }

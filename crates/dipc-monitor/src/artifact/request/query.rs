@@ -79,6 +79,11 @@ impl Query {
         })
     }
 
+    /// A time with a unit, as `500ms`.
+    pub(crate) fn time_span(&self, name: &str) -> Result<Option<Duration>, RequestError> {
+        self.parsed(name, "a time as 500ms or 2s", |text| clr_conditions::parse_duration(text).ok())
+    }
+
     /// `tags`, separated by commas.
     pub(crate) fn tags(&self) -> BTreeSet<String> {
         let tags = self.get("tags").unwrap_or_default().split(',').map(str::trim);
@@ -129,5 +134,11 @@ mod tests {
         assert_eq!((number("").unwrap(), number("number=10000").unwrap()), (20, 10_000));
         assert!(number("number=0").is_err() && number("number=10001").is_err());
         assert!(Query::parse(Some("stop=maybe")).flag("stop").is_err());
+        let span = |query| Query::parse(Some(query)).time_span("slower_than");
+        assert_eq!(
+            (span("").unwrap(), span("slower_than=500ms").unwrap()),
+            (None, Some(Duration::from_millis(500)))
+        );
+        assert!(span("slower_than=500").is_err());
     }
 }

@@ -21,6 +21,7 @@ pub(crate) static ROOT: Object = Object {
         Property { name: "CollectionRuleDefaults", shape: Shape::Object(&COLLECTION_RULE_DEFAULTS_OPTIONS), is_required: false, support: Support::Used },
         Property { name: "Templates", shape: Shape::Object(&TEMPLATE_OPTIONS), is_required: false, support: Support::Used },
         Property { name: "DotnetMonitorDebug", shape: Shape::Object(&DOTNET_MONITOR_DEBUG_OPTIONS), is_required: false, support: Support::Ignored("it is for developers of dotnet-monitor") },
+        Property { name: "ContinuousProfiling", shape: Shape::Object(&CONTINUOUS_PROFILING_OPTIONS), is_required: false, support: Support::Used },
     ],
 };
 
@@ -284,6 +285,16 @@ static CONSOLE_LOGGER_OPTIONS: Object = Object {
         Property { name: "LogToStandardErrorThreshold", shape: Shape::Enum(LOG_LEVEL), is_required: false, support: Support::Used },
         Property { name: "FormatterOptions", shape: Shape::Any, is_required: false, support: Support::Used },
         Property { name: "LogLevel", shape: Shape::Map(&Shape::Enum(LOG_LEVEL)), is_required: false, support: Support::Used },
+    ],
+};
+
+static CONTINUOUS_PROFILING_OPTIONS: Object = Object {
+    properties: &[
+        Property { name: "Keep", shape: Shape::Duration, is_required: false, support: Support::Used },
+        Property { name: "Frequency", shape: Shape::Integer(1, 997), is_required: false, support: Support::Used },
+        Property { name: "MaxSizeMegabytes", shape: Shape::Integer(1, 2_147_483_647), is_required: false, support: Support::Used },
+        Property { name: "DirectoryPath", shape: Shape::Text, is_required: false, support: Support::Used },
+        Property { name: "SegmentDuration", shape: Shape::Duration, is_required: false, support: Support::Used },
     ],
 };
 

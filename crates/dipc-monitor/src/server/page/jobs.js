@@ -5,6 +5,7 @@ const ACTIONS = [
   { id: "snapshot", title: "Snapshot", hint: "The last seconds, from the black box" },
   { id: "gcdump", title: "Heap", hint: "The contents of the heap, by type: pauses the process for a garbage collection" },
   { id: "dump", title: "Dump", hint: "The memory of the process, which is stopped for the copy" },
+  { id: "profile", title: "Past", hint: "A page of the processor time of the last seconds, which the monitor has kept (--profile-keep)", accept: "text/html", isPast: true },
   { id: "flamegraph", title: "Page", hint: "A page of that time: threads, pauses, requests and counters over time, and a flame graph", accept: "text/html", isTimed: true },
 ];
 // Artifacts that stay in the page, and the bytes of pieces that the browser may move to its disk.
@@ -16,8 +17,10 @@ class Jobs {
   }
 
   // Collects an artifact. Returns when it is here, or promised to a provider.
-  run({ id, title, accept, isTimed }, process, seconds, egress) {
-    const query = [processQuery(process), isTimed && `durationSeconds=${seconds}`, egress && `egressProvider=${encodeURIComponent(egress)}`];
+  run({ id, title, accept, isTimed, isPast }, process, seconds, provider) {
+    // The past is always answered here.
+    const egress = isPast ? "" : provider;
+    const query = [processQuery(process), isTimed && `durationSeconds=${seconds}`, isPast && `from=${seconds}&format=html`, egress && `egressProvider=${encodeURIComponent(egress)}`];
     return this.load({ title, process, path: `${id}?${query.filter(Boolean).join("&")}`, accept, egress });
   }
 

@@ -87,6 +87,7 @@ class MonitorPage {
       const overview = await client.json("overview");
       Object.assign(state, overview);
       if (this.tab === "health" || !state.health) state.health = await client.json("health");
+      at("do-profile").hidden = !state.health.profile?.recordings;
       if (this.tab === "processes") await this.refreshCounters();
       if (this.tab === "recordings") state.recordings = await client.json("recordings");
       this.signed(client.hasToken ? "The token is in use." : "");
