@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -297,7 +296,7 @@ struct LinkReport {
     state: Option<i32>,
     /// The source line of this await, if a PDB has it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<Arc<str>>,
+    file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -344,7 +343,7 @@ impl GroupReport {
 
 impl LinkReport {
     fn new(texts: &Texts<'_>, node: &AwaitNode) -> Self {
-        let (file, line) = texts.source_line(node).map(|of| (of.file, of.line)).unzip();
+        let (file, line) = texts.source_line(node).map(|of| (of.file.to_string(), of.line)).unzip();
         let mut report = Self {
             kind: "other",
             file,
