@@ -133,6 +133,7 @@ pub use awaits::{
     graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, AwaitedOperation, Delay},
     tasks::{TaskGroup, TaskGroups, TaskStatus, TaskWork},
 };
+pub use code::gc_info::{GcInfo, GcInfoError, GcInfoFormat, GcSlot, LiveSlots, SlotPlace, StackBase};
 pub use code::map::{Code, CodeMap, CodeOrigin};
 #[cfg(feature = "copy")]
 pub use copy::{
@@ -203,6 +204,7 @@ pub use threads::exception::{
     Exception, ExceptionFrame, ExceptionState, Exceptions, Identity, ThreadExceptions,
 };
 pub use threads::lock::{Locks, Monitor, MonitorWait, Monitors, Owner, WaitKind, deadlocks};
+pub use threads::roots::{RootPlace, StackRoot, StackRoots};
 pub use threads::stack::{Frame, Gap, Stack};
 pub use threads::thread::{Thread, ThreadState};
 pub use types::Types;

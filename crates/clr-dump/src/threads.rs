@@ -2,7 +2,9 @@
 
 pub(crate) mod all_stacks;
 pub(crate) mod exception;
+pub(crate) mod explicit_roots;
 pub(crate) mod lock;
+pub(crate) mod roots;
 pub(crate) mod stack;
 pub(crate) mod thread;
 

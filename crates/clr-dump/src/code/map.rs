@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use hashbrown::{HashMap, HashSet};
 
 use crate::code::debug_info::{self, DebugInfoForm};
+use crate::code::method_info::GcInfoPlace;
 use crate::code::ready_to_run::Image;
 use crate::memory::address::{Address, MethodDesc};
 use crate::memory::{Memory, MemoryResult, offset};
@@ -39,6 +40,7 @@ pub struct CodeMap {
     ranges: CodeRanges,
     nibble_map: NibbleMap,
     debug_info: Option<DebugInfoForm>,
+    gc_info: Option<u32>,
     processor: Processor,
     images: Mutex<HashMap<u64, Arc<Image>>>,
     /// All sections, for memory that lacks a part of the map.
@@ -165,6 +167,7 @@ impl CodeMap {
             ranges: layout.code_ranges,
             nibble_map: layout.nibble_map,
             debug_info: layout.debug_info,
+            gc_info: layout.gc_info,
             processor: layout.processor,
             images: Mutex::default(),
             all_sections: OnceLock::new(),
@@ -347,6 +350,17 @@ impl CodeMap {
         let info = memory.u64(method.header)?;
         let Ok(native) = u32::try_from(address.wrapping_sub(method.start)) else { return Ok(None) };
         if info == 0 { Ok(None) } else { debug_info::il_offset(memory, form, info, native) }
+    }
+
+    /// Returns the place of the GCInfo of JIT-compiled code at an address; `None` if the address is in other
+    /// code, or the version is not known.
+    pub(crate) fn jit_gc_info(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<GcInfoPlace>> {
+        let Some(version) = self.gc_info else { return Ok(None) };
+        let section = self.section(memory, address)?.filter(|section| section.flags & CODE_HEAP != 0);
+        let Some(section) = section else { return Ok(None) };
+        let Some(method) = self.jit_method(memory, &section, address)? else { return Ok(None) };
+        let at = memory.u64(offset(method.header, 16))?;
+        Ok((at != 0).then_some(GcInfoPlace { at, version, start: method.start }))
     }
 
     /// Finds the last method that starts before an address; `None` if it is a stub.

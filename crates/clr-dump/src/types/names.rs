@@ -8,6 +8,7 @@
 mod aot;
 mod debug_directory;
 mod entry_point;
+mod gc_info;
 mod il_offset;
 mod method_table;
 
