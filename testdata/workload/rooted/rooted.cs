@@ -1,9 +1,13 @@
-// A program with objects in known places of blocked frames: registers, slots, `this`, arguments, and places that are no longer used.
-// The first line is "ready PID". `collect` on standard input runs a collection: the answer "alive NAME ..." has the types with an object that it kept.
-// `quit` ends the program. Each class has one object, of which only frames know; the program itself has weak references.
+// A program with objects in known places of blocked frames: registers, slots, `this`, arguments, and places that are no longer
+// used. Built with: mcs -langversion:7.2 -optimize+ -out:rooted.dll rooted.cs
+//
+// The first line is "ready". `collect` on standard input runs a collection: the answer is the names of the types with an object
+// that it kept, and "end". Each class has one object, of which only frames know: the program has weak references.
+//
+// rooted10.dll is the same program for the assemblies of the single file of .NET 10.0.5, as of ../statics. It and the program of
+// 8.0.28 need DOTNET_TieredCompilation=0.
 using System;
 using System.Collections.Generic;
-using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Threading;
 
@@ -107,10 +111,8 @@ static class Program
     static void Collect()
     {
         for (int i = 0; i < 3; i++) GC.Collect();
-        var names = new List<string>();
-        lock (Known.All) foreach (var weak in Known.All) { var of = weak.Target; if (of != null) names.Add(of.GetType().Name); }
-        names.Sort(string.CompareOrdinal);
-        Console.WriteLine("alive " + string.Join(" ", names)); Console.Out.Flush();
+        lock (Known.All) foreach (var weak in Known.All) { var of = weak.Target; if (of != null) Console.WriteLine(of.GetType().Name); }
+        Console.WriteLine("end"); Console.Out.Flush();
     }
 
     static void Main()
@@ -120,8 +122,8 @@ static class Program
         var threads = new List<Thread>();
         foreach (var start in all) { var thread = new Thread(new ThreadStart(start)) { Name = start.Method.Name, IsBackground = true }; thread.Start(); threads.Add(thread); }
         while (Volatile.Read(ref arrived) < all.Length) Thread.Sleep(1);
-        foreach (var thread in threads) while ((thread.ThreadState & System.Threading.ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1);
-        Console.WriteLine("ready " + Process.GetCurrentProcess().Id); Console.Out.Flush();
+        foreach (var thread in threads) while ((thread.ThreadState & ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1);
+        Console.WriteLine("ready"); Console.Out.Flush();
         string line;
         while ((line = Console.ReadLine()) != null && line != "quit") if (line == "collect") Collect();
     }

@@ -22,6 +22,9 @@ pub use self::live::LiveSlots;
 pub use self::slots::{GcSlot, SlotPlace, StackBase};
 use crate::processor::Processor;
 
+/// The first version whose safe points are return addresses; before, they are the last bytes of calls.
+const WITH_RETURN_ADDRESSES: u32 = 4;
+
 /// A reason for GCInfo that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -68,8 +71,10 @@ pub struct GcInfo<'b> {
     bytes: &'b [u8],
     encoding: &'static Encoding,
     header: Header,
-    /// Normalized offsets of the addresses after calls, less one byte.
+    /// Normalized offsets of return addresses, or of the last bytes of calls.
     safe_points: Vec<u32>,
+    /// True if the offsets are those of return addresses.
+    has_return_addresses: bool,
     /// Normalized ranges of code in which the collector can stop a thread anywhere.
     ranges: Vec<Range<u32>>,
     tracked: Vec<GcSlot>,
@@ -104,7 +109,18 @@ impl<'b> GcInfo<'b> {
         }
         let (tracked, untracked) = slots::read(&mut bits, encoding)?;
         let live_at = bits.position();
-        Ok(Self { bytes, encoding, header, safe_points, ranges, tracked, untracked, live_at })
+        let has_return_addresses = format.version >= WITH_RETURN_ADDRESSES;
+        Ok(Self {
+            bytes,
+            encoding,
+            header,
+            safe_points,
+            has_return_addresses,
+            ranges,
+            tracked,
+            untracked,
+            live_at,
+        })
     }
 
     /// The number of bytes of the method's code, with that of its funclets.
@@ -127,10 +143,10 @@ impl<'b> GcInfo<'b> {
         self.header.is_reported_by_leaf_alone
     }
 
-    /// The offsets of the places where the collector stops a thread that is in a call: those of the return
-    /// addresses, less one byte on x86-64 and less one instruction on arm64.
+    /// The offsets of the return addresses where the collector stops a thread that is in a call.
     pub fn safe_points(&self) -> impl Iterator<Item = u32> {
-        self.safe_points.iter().map(|offset| self.encoding.code_offset(*offset))
+        let before = if self.has_return_addresses { 0 } else { self.encoding.code_offset(1) };
+        self.safe_points.iter().map(move |at| self.encoding.code_offset(*at).saturating_add(before))
     }
 
     /// The ranges of offsets in which the collector can stop a thread anywhere.

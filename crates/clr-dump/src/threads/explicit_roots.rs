@@ -8,8 +8,6 @@
 
 use std::ops::Range;
 
-use hashbrown::HashSet;
-
 use crate::memory::address::Address;
 use crate::memory::{Memory, offset};
 use crate::runtime::Runtime;
@@ -28,55 +26,64 @@ const FRAME_SIZE: u64 = 0x140;
 const ARGUMENTS: [u64; 2] = [0x40, 0x80];
 /// Maximum number of bytes of native frames to search for lists of references.
 const MAX_NATIVE: u64 = 1 << 20;
+/// The bytes above the outermost managed frame to search for them.
+const OUTERMOST: u64 = 4096;
 /// Maximum number of references of a list.
 const MAX_LISTED: u64 = 64;
 
-/// Returns the words that can be references. `managed` are the parts of the stack of managed frames, which
-/// rise.
-pub(crate) fn words(
-    memory: &dyn Memory,
-    runtime: &Runtime,
-    thread: &Thread,
-    managed: &[Range<u64>],
-) -> Vec<Address> {
-    let mut words = Words { memory, found: Vec::new() };
-    if matches!(runtime.layout.frames.inlined_call, FrameKind::Transition) {
-        return Vec::new();
-    }
-    let inlined = runtime.frame_kind(Some(runtime.layout.frames.inlined_call));
+/// Returns the addresses of a thread's explicit frames in rising order, but for calls of native code: those
+/// have no references of their own.
+pub(crate) fn frames(memory: &dyn Memory, runtime: &Runtime, thread: &Thread) -> Vec<u64> {
+    let mut frames = Vec::new();
+    let inlined = runtime.layout.frames.inlined_call;
+    let (is_listed, inlined) = (inlined != FrameKind::Transition, runtime.frame_kind(Some(inlined)));
     let mut at = thread.frame.get();
-    for _ in 0..MAX_FRAMES {
-        if at == 0 || at == u64::MAX {
-            break;
-        }
+    while is_listed && frames.len() < MAX_FRAMES && at != 0 && at != u64::MAX {
         let Ok([kind, next]) = memory.words(at) else { break };
         if Some(kind) != inlined {
-            words.frame(runtime, at);
+            frames.push(at);
         }
         if next <= at {
             break;
         }
         at = next;
     }
-    for native in between(managed, thread.frame.get()) {
+    frames
+}
+
+/// Returns the words that can be references, of a thread with these explicit frames. `managed` are the parts
+/// of the stack of managed frames, which rise.
+pub(crate) fn words(
+    memory: &dyn Memory,
+    runtime: &Runtime,
+    thread: &Thread,
+    explicit: &[u64],
+    managed: &[Range<u64>],
+) -> Vec<Address> {
+    let mut words = Words { memory, managed, found: Vec::new() };
+    for at in explicit {
+        words.frame(runtime, *at);
+    }
+    for native in between(managed) {
         words.lists(thread.address.get(), native);
     }
     words.found
 }
 
-/// The parts of the stack between managed frames, and the part below them up to the innermost explicit frame
-/// or the stack pointer, whichever is lower.
-fn between(managed: &[Range<u64>], frame: u64) -> Vec<Range<u64>> {
+/// The parts of the stack between managed frames, and some of those below and above them.
+fn between(managed: &[Range<u64>]) -> Vec<Range<u64>> {
     let Some(first) = managed.first() else { return Vec::new() };
-    let start = first.start.saturating_sub(MAX_NATIVE.min(REACH)).min(frame);
-    let below = start.max(first.start.saturating_sub(REACH))..first.start;
+    let below = first.start.saturating_sub(REACH)..first.start;
     let pairs = managed.iter().zip(managed.iter().skip(1));
-    let gaps = pairs.map(|(one, next)| one.end..next.start);
-    std::iter::once(below).chain(gaps.filter(|gap| gap.start < gap.end)).collect()
+    let gaps = pairs.map(|(one, next)| one.end..next.start).filter(|gap| gap.start < gap.end);
+    let above = managed.last().map(|last| last.end..last.end.saturating_add(OUTERMOST));
+    std::iter::once(below).chain(gaps).chain(above).collect()
 }
 
 struct Words<'m> {
     memory: &'m dyn Memory,
+    /// The parts of managed frames, whose own slots are known.
+    managed: &'m [Range<u64>],
     found: Vec<Address>,
 }
 
@@ -85,11 +92,13 @@ impl Words<'_> {
     /// transition block.
     fn frame(&mut self, runtime: &Runtime, at: u64) {
         let frames = &runtime.layout.frames;
+        self.list(at, offset(at, 16));
         let first = if frames.has_helpers { MACHINE_STATE } else { 16 };
         for word in self.range(offset(at, first)..offset(at, FRAME_SIZE)) {
             self.found.push(Address::new(word));
             if word.abs_diff(at) < REACH && word.is_multiple_of(8) {
-                self.found.extend(self.memory.pointer(word).ok());
+                let pointed = self.range(word..offset(word, 8));
+                self.found.extend(pointed.into_iter().map(Address::new));
             }
         }
         let Ok(block) = self.memory.u64(offset(at, 16)) else { return };
@@ -104,27 +113,37 @@ impl Words<'_> {
         }
     }
 
-    /// Adds the references of lists in native frames: a list has the address of its thread, that of the
-    /// references, and their number.
+    /// Adds the references of lists in native frames: a list has the address of its thread before that of its
+    /// references.
     fn lists(&mut self, thread: u64, native: Range<u64>) {
-        let mut seen = HashSet::new();
-        let range = native.start & !7..native.end.min(offset(native.start, MAX_NATIVE));
-        let words = self.range(range.clone());
-        for (own, fields) in range.step_by(8).zip(words.windows(3)) {
-            let [of, at, count] = fields else { continue };
-            let count = count & 0xffff_ffff;
-            if *of != thread || at.abs_diff(own) >= REACH || !at.is_multiple_of(8) || count > MAX_LISTED {
-                continue;
-            }
-            if seen.insert(*at) {
-                let listed = self.range(*at..offset(*at, count.wrapping_mul(8)));
-                self.found.extend(listed.into_iter().map(Address::new));
+        let end = native.end.min(offset(native.start, MAX_NATIVE));
+        for at in (native.start & !7..end).step_by(8) {
+            match self.memory.u64(at) {
+                Ok(word) if word == thread => self.list(at, offset(at, 8)),
+                Ok(_) => {}
+                Err(_) => break,
             }
         }
     }
 
-    /// The words of a part of the stack, up to one that is missing.
+    /// Adds the references of a list: `at` has the address of the first one, followed by their number.
+    fn list(&mut self, near: u64, at: u64) {
+        let Ok([first, count]) = self.memory.words(at) else { return };
+        let count = count & 0xffff_ffff;
+        if first.abs_diff(near) < REACH && first.is_multiple_of(8) && count <= MAX_LISTED {
+            let listed = self.range(first..offset(first, count.wrapping_mul(8)));
+            self.found.extend(listed.into_iter().map(Address::new));
+        }
+    }
+
+    /// The words of a part of the stack outside managed frames, up to one that is missing.
     fn range(&self, range: Range<u64>) -> Vec<u64> {
-        range.step_by(8).map_while(|at| self.memory.u64(at).ok()).collect()
+        let is_managed = |at: &u64| {
+            let next = self.managed.partition_point(|part| part.start <= *at);
+            let part = next.checked_sub(1).and_then(|index| self.managed.get(index));
+            part.is_some_and(|part| part.contains(at))
+        };
+        let places = range.step_by(8).filter(|at| !is_managed(at));
+        places.map_while(|at| self.memory.u64(at).ok()).collect()
     }
 }

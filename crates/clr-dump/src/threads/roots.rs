@@ -113,13 +113,15 @@ impl Threads<'_> {
             roots: StackRoots::default(),
             places: HashMap::new(),
             parent: None,
+            explicit: explicit_roots::frames(self.memory(), self.runtime(), thread),
             managed: Vec::new(),
         };
         let stack = self.runtime().visit_stack(self.memory(), thread, registers, &mut |frame, registers| {
             reader.frame(frame, registers)
         });
         let mut roots = reader.roots;
-        let words = explicit_roots::words(self.memory(), self.runtime(), thread, &reader.managed);
+        let words =
+            explicit_roots::words(self.memory(), self.runtime(), thread, &reader.explicit, &reader.managed);
         let words = words.into_iter().map(|word| StackRoot { word, code: None, place: RootPlace::Word });
         roots.roots.extend(words);
         roots.is_incomplete = self.runtime().is_native_aot() || !is_whole(&stack);
@@ -141,11 +143,22 @@ struct RootReader<'d> {
     roots: StackRoots,
     /// The slots by instruction pointer: a recursion has the same ones in each of its frames.
     places: HashMap<(u64, bool), Place>,
-    /// The method whose funclet was walked, with the frame register: the frames up to that of its body were
-    /// left by an exception, or share their slots with the funclet.
-    parent: Option<(u64, u64)>,
+    /// The method whose funclet was walked.
+    parent: Option<Parent>,
+    /// The addresses of the thread's explicit frames, but for calls of native code.
+    explicit: Vec<u64>,
     /// The parts of the stack that belong to managed frames.
     managed: Vec<Range<u64>>,
+}
+
+/// The method of a funclet: the frames up to that of its body were left by an exception, and the body has the
+/// same slots as the funclet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Parent {
+    start: u64,
+    frame_register: Option<u64>,
+    /// The address of the explicit frame where the exception was thrown: frames below it handle the exception.
+    thrown: u64,
 }
 
 impl RootReader<'_> {
@@ -217,22 +230,27 @@ impl RootReader<'_> {
         place
     }
 
-    /// Returns true if a frame does not use its slots: it is above a funclet, up to the body of the funclet's
-    /// method.
+    /// Returns true if a frame does not use its slots: it is between a funclet and the body of its method.
     fn is_left(&mut self, slots: &FrameSlots, code: &Code, registers: &Registers) -> bool {
         let is_funclet = slots.start != code.function.begin;
         let frame_register = slots.frame_register.and_then(|number| register(registers, number));
-        let Some(parent) = self.parent else {
-            if is_funclet && let Some(frame_register) = frame_register {
-                self.parent = Some((slots.start, frame_register));
+        let thrown = || self.explicit.iter().copied().find(|at| *at > registers.sp).unwrap_or(registers.sp);
+        let Some(parent) = &mut self.parent else {
+            if is_funclet {
+                self.parent = Some(Parent { start: slots.start, frame_register, thrown: thrown() });
             }
             return false;
         };
-        if parent == (slots.start, frame_register.unwrap_or_default()) && !is_funclet {
-            self.parent = None;
+        if (parent.start, parent.frame_register) == (slots.start, frame_register) {
+            if is_funclet {
+                // A funclet in a funclet: both have the slots of the body.
+                parent.thrown = thrown();
+            } else {
+                self.parent = None;
+            }
             return slots.is_reported_by_leaf_alone;
         }
-        true
+        registers.sp > parent.thrown
     }
 }
 

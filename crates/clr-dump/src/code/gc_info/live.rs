@@ -43,12 +43,13 @@ impl GcInfo<'_> {
 
     /// The slots at a return address.
     fn live_in_call(&self, offset: u32) -> Result<Vec<GcSlot>, GcInfoError> {
-        // The address is after the call, and offsets are of the call itself.
-        let normal = self.encoding.normal_offset(offset.checked_sub(1).ok_or(GcInfoError::NoSafePoint)?);
-        match self.safe_points.iter().position(|at| *at == normal) {
+        let call = self.encoding.normal_offset(offset.checked_sub(1).ok_or(GcInfoError::NoSafePoint)?);
+        let safe_point = if self.has_return_addresses { self.encoding.normal_offset(offset) } else { call };
+        match self.safe_points.iter().position(|at| *at == safe_point) {
             Some(index) if !self.tracked.is_empty() => self.live_at_safe_point(index),
-            Some(_) => Ok(Vec::new()),
-            None => self.live_in_range(normal),
+            // Code that is not optimized has safe points only where tracked slots have references.
+            None if !self.ranges.is_empty() => self.live_in_range(call),
+            _ => Ok(Vec::new()),
         }
     }
 
@@ -115,11 +116,10 @@ impl GcInfo<'_> {
             }
             length = length.saturating_add(range.end.wrapping_sub(range.start));
         }
-        if self.tracked.is_empty() && (inside.is_some() || self.ranges.is_empty()) {
-            // Code that is not optimized: all slots are untracked.
+        let inside = inside.ok_or(GcInfoError::NoSafePoint)?;
+        if self.tracked.is_empty() {
             return Ok(Vec::new());
         }
-        let inside = inside.ok_or(GcInfoError::NoSafePoint)?;
         let mut bits = BitReader::at(self.bytes, self.live_at);
         self.skip_safe_points(&mut bits)?;
         let size = bits.number(self.encoding.pointer_size)?;

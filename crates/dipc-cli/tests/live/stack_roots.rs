@@ -1,0 +1,113 @@
+//! `dump analyze paths` to objects that only frames hold (`testdata/workload/rooted`): the paths begin with the
+//! frames and the places in them, and the objects without a path are those that a collection frees.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::program::run;
+use crate::runtime::{Runtime, on_runtimes, program_of_10};
+use crate::workload::Target;
+
+/// Objects that frames use, with the frame and, if there is one place in all versions, the place.
+const HELD: [(&str, &str, &str); 24] = [
+    ("InRegister", "Program.Register", "rbx"),
+    // The callee saves the register of the caller.
+    ("OfCaller", "Program.Caller", "rbx"),
+    ("First", "Program.Ten", ""),
+    ("Second", "Program.Ten", ""),
+    ("Third", "Program.Ten", ""),
+    ("Fourth", "Program.Ten", ""),
+    ("Fifth", "Program.Ten", ""),
+    ("Sixth", "Program.Ten", ""),
+    ("Seventh", "Program.Ten", ""),
+    ("Eighth", "Program.Ten", ""),
+    ("Ninth", "Program.Ten", ""),
+    ("Tenth", "Program.Ten", "rbp-0x50"),
+    ("InStructure", "Program.Structure", ""),
+    ("InArgument", "Program.Eight", "rbx"),
+    ("InStackArgument", "Program.Eight", "rbp+0x18"),
+    ("AsThis", "AsThis.Stay", "rbx"),
+    ("OfUnoptimized", "Program.Unoptimized", ""),
+    ("BeforeTry", "Program.Handler", "rbp-0x18"),
+    ("InHandler", "Program.Handler", ""),
+    ("InFinally", "Program.Handler", "rbx"),
+    // A static constructor runs between the frame and the code below it.
+    ("BeforeType", "Program.TypeConstructor", "rbx"),
+    ("InTypeConstructor", "Slow..cctor", ""),
+    ("OfLock", "Program.Lock", "rbx"),
+    // The register has the address of a field.
+    ("AtReference", "Program.Reference", "rbx"),
+];
+
+/// Objects that frames have used.
+const DEAD: [&str; 6] =
+    ["DeadLocal", "DeadArgument", "DeadOfCaller", "DeadReplaced", "DeadInHandler", "DeadThis"];
+
+fn paths(source: &[&str], of: &str) -> Value {
+    let words = [&["dump", "analyze"], source, &["paths", "--type", of, "--rows", "100", "--format", "json"]];
+    run(words.concat()).with_code(0).json()
+}
+
+/// The roots of a type's paths: the steps that name a frame.
+fn frames(paths: &Value) -> BTreeSet<String> {
+    let steps = paths["paths"].as_array().unwrap().iter().flat_map(|path| path["csharp"].as_array().unwrap());
+    let steps = steps.map(|step| step.as_str().unwrap());
+    steps.filter(|step| step.starts_with("[frame ")).map(str::to_owned).collect()
+}
+
+fn check_held(source: &[&str], (of, method, place): (&str, &str, &str)) {
+    let paths = paths(source, of);
+    let frames = frames(&paths);
+    let expected = format!("[frame {method}: {place}");
+    let is_expected = |frame: &String| {
+        let is_place = place.is_empty() || *frame == format!("{expected}]");
+        frame.starts_with(&expected) && is_place && !frame.contains("conservative")
+    };
+    assert!(frames.iter().any(is_expected), "{of}: {expected}: {paths}");
+}
+
+fn check(mut target: Target) {
+    assert_eq!(target.line(), "ready");
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("core").into_os_string().into_string().unwrap();
+    let pid = target.pid().to_string();
+    run(["dump", "-p", &pid, "--type", "heap", "--stream", "-o", &core]).with_code(0);
+    for held in HELD {
+        check_held(&[&core], held);
+    }
+    for held in [HELD[0], HELD[1], HELD[11], HELD[19], HELD[20]] {
+        check_held(&["-p", &pid], held);
+    }
+    for of in DEAD {
+        let paths = paths(&[&core], of);
+        assert!(paths["paths"].as_array().unwrap().is_empty(), "{of}: {paths}");
+        assert_eq!(paths["unreachable_objects"], 1, "{of}: {paths}");
+    }
+    // The program's own account.
+    target.send("collect");
+    let alive: BTreeSet<String> =
+        std::iter::repeat_with(|| target.line()).take_while(|line| line != "end").collect();
+    let held: BTreeSet<String> = HELD.iter().map(|(of, _, _)| (*of).to_owned()).collect();
+    assert_eq!(alive, held);
+}
+
+fn start(mut program: Command) -> Target {
+    // Only the runtimes with a folder of their own read the program's settings.
+    program.env("DOTNET_TieredCompilation", "0");
+    Target::start(program)
+}
+
+fn objects_of_frames_are_those_that_a_collection_keeps(runtime: Runtime) {
+    let Some(program) = runtime.program("rooted/rooted.dll") else { return };
+    check(start(program));
+}
+
+on_runtimes!(objects_of_frames_are_those_that_a_collection_keeps: net_3_1, net_8_0, net_9_0);
+
+#[test]
+fn objects_of_frames_are_those_that_a_collection_keeps_on_net_10() {
+    let Some(program) = program_of_10("rooted/rooted10.dll") else { return };
+    check(start(program));
+}
