@@ -7,6 +7,7 @@ pub(crate) mod lock;
 pub(crate) mod roots;
 pub(crate) mod stack;
 pub(crate) mod thread;
+pub(crate) mod variables;
 
 use crate::dump::view;
 use crate::memory::MemoryResult;

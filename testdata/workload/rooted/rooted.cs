@@ -108,6 +108,13 @@ static class Program
     [MethodImpl(Optimized)] static void Reference() { ref int inside = ref Inside(new AtReference()); Wait(); inside++; }
     [MethodImpl(Optimized)] static ref int Inside(AtReference of) { return ref of.Inside; }
 
+    [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.NoOptimization)]
+    static void Values(int number, bool yes, char letter, DayOfWeek day, long large, double half, string words, Pair pair, ref int place)
+    {
+        var local = new object(); Wait(); Use(local); Use(words); Use(pair.One); sum += number + place;
+    }
+    static void PassValues() { Pair pair; pair.One = "one"; pair.Two = null; int place = 5; Values(-7, true, 'x', DayOfWeek.Friday, 1L << 40, 2.5, "words", pair, ref place); }
+
     static void Collect()
     {
         for (int i = 0; i < 3; i++) GC.Collect();
@@ -117,7 +124,7 @@ static class Program
 
     static void Main()
     {
-        Action[] all = { Register, Caller, Local, Replaced, Structure, Arguments, This, Leaving, Unoptimized, Handler, TypeConstructor, Lock, Reference };
+        Action[] all = { Register, Caller, Local, Replaced, Structure, Arguments, This, Leaving, Unoptimized, Handler, TypeConstructor, Lock, Reference, PassValues };
         Monitor.Enter(held);
         var threads = new List<Thread>();
         foreach (var start in all) { var thread = new Thread(new ThreadStart(start)) { Name = start.Method.Name, IsBackground = true }; thread.Start(); threads.Add(thread); }

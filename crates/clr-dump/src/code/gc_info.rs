@@ -43,6 +43,11 @@ pub enum GcInfoError {
     NoSafePoint,
 }
 
+/// Returns true if callees preserve a register, by its number as instructions have it.
+pub(crate) const fn is_preserved(processor: Processor, register: u8) -> bool {
+    Encoding::of(processor).preserves(register)
+}
+
 /// The encoding of GCInfo: it depends on the processor and the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "the encoding depends on both alone")]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::code::debug_info::{self, DebugInfoForm};
+use crate::code::debug_info::{DebugInfoForm, DebugInfoPlace};
 use crate::code::method_info::GcInfoPlace;
 use crate::code::ready_to_run::Image;
 use crate::memory::address::{Address, MethodDesc};
@@ -340,16 +340,20 @@ impl CodeMap {
         sections
     }
 
-    /// Returns the IL offset of JIT-compiled code at an address; `None` if the address is in other code, or
-    /// the runtime has no map for it.
-    pub(crate) fn jit_il_offset(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<u32>> {
+    /// Returns the debug info of JIT-compiled code at an address; `None` if the address is in other code, or
+    /// the runtime has none for it.
+    pub(crate) fn jit_debug_info(
+        &self,
+        memory: &dyn Memory,
+        address: u64,
+    ) -> MemoryResult<Option<DebugInfoPlace>> {
         let Some(form) = self.debug_info else { return Ok(None) };
         let section = self.section(memory, address)?.filter(|section| section.flags & CODE_HEAP != 0);
         let Some(section) = section else { return Ok(None) };
         let Some(method) = self.jit_method(memory, &section, address)? else { return Ok(None) };
-        let info = memory.u64(method.header)?;
+        let at = memory.u64(method.header)?;
         let Ok(native) = u32::try_from(address.wrapping_sub(method.start)) else { return Ok(None) };
-        if info == 0 { Ok(None) } else { debug_info::il_offset(memory, form, info, native) }
+        Ok((at != 0).then_some(DebugInfoPlace { form, at, native }))
     }
 
     /// Returns the place of the GCInfo of JIT-compiled code at an address; `None` if the address is in other

@@ -4,7 +4,7 @@
 //! dotnet/runtime `docs/design/coreclr/botr/readytorun-format.md`; ECMA-335 II.25 for the headers of an
 //! image.
 
-use crate::code::debug_info::{self, BoundsForm, DebugInfoForm};
+use crate::code::debug_info::{BoundsForm, DebugInfoForm, DebugInfoPlace};
 use crate::code::method_info::GcInfoPlace;
 use crate::code::native_array;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
@@ -68,23 +68,24 @@ impl Image {
         Ok(Self { base, processor, functions, count, debug_info, gc_info })
     }
 
-    /// Returns the IL offset of code at an address, given the index of the first function of its method;
-    /// `None` if the image has no map for it.
-    pub(crate) fn il_offset(
+    /// Returns the debug info of code at an address, given the index of the first function of its method;
+    /// `None` if the image has none for it.
+    pub(crate) fn debug_info(
         &self,
         memory: &dyn Memory,
         method: u32,
         address: u64,
-    ) -> MemoryResult<Option<u32>> {
+    ) -> MemoryResult<Option<DebugInfoPlace>> {
         let Some((array, bounds)) = self.debug_info else { return Ok(None) };
         let Some(element) = native_array::element(memory, array, method)? else { return Ok(None) };
         // Equal maps are there once: the others have the distance to it.
         let Some((back, next)) = native_array::unsigned(memory, element)? else { return Ok(None) };
-        let info = if back == 0 { next } else { element.wrapping_sub(back.into()) };
+        let at = if back == 0 { next } else { element.wrapping_sub(back.into()) };
         let Ok(native) = u32::try_from(address.wrapping_sub(self.begin(memory, method)?)) else {
             return Ok(None);
         };
-        debug_info::il_offset(memory, DebugInfoForm { patchpoints: None, bounds }, info, native)
+        let form = DebugInfoForm { patchpoints: None, bounds };
+        Ok(Some(DebugInfoPlace { form, at, native }))
     }
 
     /// Returns the place of the GCInfo of a method, given the index of its first function: it follows the

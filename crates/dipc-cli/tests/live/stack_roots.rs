@@ -1,10 +1,11 @@
 //! `dump analyze paths` to objects that only frames hold (`testdata/workload/rooted`): the paths begin with the
-//! frames and the places in them, and the objects without a path are those that a collection frees.
+//! frames and the places in them, and the objects without a path are those that a collection frees. The
+//! arguments and local variables of these frames.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::program::run;
 use crate::runtime::{Runtime, on_runtimes, program_of_10};
@@ -68,6 +69,66 @@ fn check_held(source: &[&str], (of, method, place): (&str, &str, &str)) {
     assert!(frames.iter().any(is_expected), "{of}: {expected}: {paths}");
 }
 
+/// The variables of the frame of a method of the program, by name: type and value.
+fn variables(report: &Value, method: &str) -> Vec<(String, Value, Value)> {
+    let frames = report["threads"].as_array().unwrap().iter();
+    let mut frames = frames.flat_map(|thread| thread["frames"].as_array().unwrap());
+    let is_method =
+        |frame: &&Value| frame["method"].as_str().is_some_and(|name| name.starts_with(&format!("{method}(")));
+    let frame = frames.find(is_method).unwrap_or_else(|| panic!("{method}: {report}"));
+    let variable = |of: &Value| {
+        let value = &of["value"];
+        // Of a reference its text, or else its type.
+        let value = if value["text"].is_null() { value } else { &value["text"] };
+        (of["name"].as_str().unwrap().to_owned(), of["type"].clone(), value.clone())
+    };
+    frame["variables"].as_array().unwrap().iter().map(variable).collect()
+}
+
+/// Checks the arguments and local variables of frames.
+fn check_variables(core: &str) {
+    let words = ["dump", "analyze", core, "stacks", "--arguments", "--locals", "--format", "json"];
+    let report = run(words).with_code(0).json();
+    let values = variables(&report, "Program.Values");
+    let expected = [
+        ("number", json!("int"), json!(-7)),
+        ("yes", json!("bool"), json!(true)),
+        ("letter", json!("char"), json!("x")),
+        ("day", json!("System.DayOfWeek"), json!({ "number": 5, "name": "Friday" })),
+        ("large", json!("long"), json!(1_u64 << 40)),
+        ("half", json!("double"), json!(2.5)),
+        ("words", json!("string"), json!("words")),
+    ];
+    for ((name, of, value), found) in expected.iter().zip(&values) {
+        assert_eq!((&*found.0, &found.1, &found.2), (*name, of, value), "{values:#?}");
+    }
+    assert_eq!(values[7].0, "pair");
+    assert_eq!((&values[7].1, &values[7].2["fields"][0]["value"]["text"]), (&json!("Pair"), &json!("one")));
+    // The address of a variable of another frame.
+    assert!(values[8].0 == "place" && values[8].2.as_str().unwrap().starts_with("0x"), "{values:#?}");
+    assert!(values.iter().any(|(name, of, _)| name.starts_with("local ") && *of == "object"), "{values:#?}");
+
+    let stay = variables(&report, "AsThis.Stay");
+    let this = stay.iter().find(|(name, ..)| name == "this").unwrap();
+    assert_eq!(this.1, "AsThis");
+    let eight = variables(&report, "Program.Eight");
+    let names: Vec<_> = eight.iter().map(|(name, ..)| &**name).take(8).collect();
+    assert_eq!(names, ["a", "b", "c", "d", "e", "f", "g", "h"]);
+    // Used later, and used before.
+    assert_eq!((&eight[1].1, &eight[7].1), (&json!("InArgument"), &json!("InStackArgument")), "{eight:#?}");
+    assert!(eight[2].2.is_null(), "{eight:#?}");
+
+    // dotnet-dump's command, as text, with either kind alone.
+    let said = run(["dump", "analyze", core, "clrstack", "-a"]).with_code(0).text();
+    for line in ["number (int) = -7", "day (System.DayOfWeek) = Friday", "c (object) = <no data>"] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    let said = run(["dump", "analyze", core, "clrstack", "-p"]).with_code(0).text();
+    assert!(said.contains("number (int) = -7") && !said.contains("local "), "{said}");
+    let said = run(["dump", "analyze", core, "clrstack", "-l"]).with_code(0).text();
+    assert!(!said.contains("number (int)") && said.contains("local "), "{said}");
+}
+
 fn check(mut target: Target) {
     assert_eq!(target.line(), "ready");
     let folder = tempfile::tempdir().unwrap();
@@ -80,6 +141,7 @@ fn check(mut target: Target) {
     for held in [HELD[0], HELD[1], HELD[11], HELD[19], HELD[20]] {
         check_held(&["-p", &pid], held);
     }
+    check_variables(&core);
     for of in DEAD {
         let paths = paths(&[&core], of);
         assert!(paths["paths"].as_array().unwrap().is_empty(), "{of}: {paths}");

@@ -21,6 +21,7 @@ mod tasks;
 mod threadpool;
 mod threads;
 mod timers;
+mod variables;
 mod wait_words;
 
 use std::cell::OnceCell;
@@ -150,6 +151,12 @@ struct StacksArgs {
     /// Show native frames along with managed ones, and the threads that have never run managed code
     #[arg(long)]
     native: bool,
+    /// Show the arguments of each frame, and `this`
+    #[arg(long)]
+    arguments: bool,
+    /// Show the local variables of each frame, by number
+    #[arg(long)]
+    locals: bool,
 }
 
 #[derive(Debug, Args)]
@@ -300,6 +307,10 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, reads: &Core
     let analysis = &*analysis;
     match view {
         View::Threads(of) => threads::print(analysis, of.live, format)?,
+        View::Stacks(of) if of.arguments || of.locals => {
+            let variables = variables::Chosen { arguments: of.arguments, locals: of.locals };
+            variables::print(analysis, Shown::with_native(of.native), variables, format)?;
+        }
         View::Stacks(of) => stacks::print(analysis, Shown::with_native(of.native), format)?,
         View::Exceptions(of) => exceptions::print(analysis, of.address.map(Address::new), format)?,
         View::Locks => locks::print(analysis, format)?,
