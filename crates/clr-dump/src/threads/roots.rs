@@ -168,7 +168,7 @@ impl RootReader<'_> {
         let caller = unwind(memory, code.function, registers, frame.position).ok();
         let end = caller.map(|caller| caller.sp);
         self.managed.push(registers.sp..end.unwrap_or_else(|| offset(registers.sp, 8)));
-        let slots = self.slots(frame, &code);
+        let slots = self.slots(frame);
         if let Some(slots) = &slots
             && self.is_left(slots, &code, registers)
         {
@@ -213,16 +213,12 @@ impl RootReader<'_> {
     }
 
     /// The slots at a place in code.
-    fn slots(&mut self, frame: &Frame, code: &Code) -> Place {
+    fn slots(&mut self, frame: &Frame) -> Place {
         let key = (frame.ip.get(), frame.position == FramePosition::Innermost);
         if let Some(place) = self.places.get(&key) {
             return place.clone();
         }
-        let (memory, types) = (self.threads.memory(), self.threads.dump.types());
-        let info = types.gc_info(code).ok().flatten();
-        let processor = self.threads.runtime().processor();
-        let slots = info.and_then(|info| info.slots(memory, processor, frame.ip.get(), frame.position).ok());
-        let place = slots.map(Rc::new);
+        let place = self.threads.dump.types().slots(frame).map(Rc::new);
         if self.places.len() >= MAX_PLACES {
             self.places.clear();
         }

@@ -54,9 +54,9 @@ pub(super) fn read(bytes: &[u8], native: u32) -> Option<Vec<NativeVariable>> {
     let mut numbers = Nibbles::new(bytes);
     let mut variables: Vec<NativeVariable> = Vec::new();
     for _ in 0..numbers.number()?.min(MAX_ENTRIES) {
-        let number = BASE.checked_add_unsigned(numbers.number()?)?;
         let start = numbers.number()?;
         let end = start.checked_add(numbers.number()?)?;
+        let number = BASE.checked_add_unsigned(numbers.number()?)?;
         let place = read_place(&mut numbers)?;
         // The others are hidden arguments.
         let Ok(number) = u32::try_from(number) else { continue };
@@ -112,7 +112,7 @@ mod tests {
 
     /// An argument in rdi and then on the stack, one by its address, a hidden one, and a local variable.
     fn example() -> Vec<u8> {
-        let entry = |number: u32, start: u32, end: u32| [number + 4, start, end - start];
+        let entry = |number: u32, start: u32, end: u32| [start, end - start, number + 4];
         let parts: [&[u32]; 12] = [
             &[6],
             &entry(0, 0, 9),
@@ -122,7 +122,7 @@ mod tests {
             &entry(1, 0, 90),
             &[4, 4, 16 << 1],
             // The hidden argument, in two registers, and a number of floating point.
-            &[1, 0, 90, 5, 0, 2],
+            &[0, 90, 1, 5, 0, 2],
             &entry(2, 0, 90),
             &[2, 3],
             &entry(3, 20, 30),
@@ -155,7 +155,7 @@ mod tests {
             assert_eq!(read(&bytes[..length], 20), None, "{length}");
         }
         // A kind that does not exist, and one entry more than there is.
-        assert_eq!(read(&nibbles(&[1, 4, 0, 9, 11]), 0), None);
+        assert_eq!(read(&nibbles(&[1, 0, 9, 4, 11]), 0), None);
         assert_eq!(read(&[0xff; 40], 0), None);
     }
 }

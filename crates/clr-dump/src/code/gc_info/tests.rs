@@ -236,3 +236,26 @@ fn numbers_that_no_method_has_are_damage() {
     assert_eq!(GcInfo::decode(&bits.bytes(), FORMAT).map(|_| ()), Err(GcInfoError::Damaged));
     assert_eq!(GcInfo::decode(&[0xff; 64], FORMAT).map(|_| ()), Err(GcInfoError::Damaged));
 }
+
+/// Each byte of an example with other values: the slots are among those of the table, or it is an error.
+#[test]
+fn damaged_information_ends() {
+    let mut plain = header(&[9, 30], &[(40, 60)]);
+    slots(&mut plain);
+    plain.put(0, 1).put(0b01010, 5).put(0b00101, 5).number(6, 3).put(1, 6).align();
+    plain.put(1, 1).put(0, 1).number(1, 4).number(1, 2).number(1, 4).put(0b10, 2).put(0, 20);
+    let bytes = plain.bytes();
+    for at in 0..bytes.len() {
+        for value in 0..=255 {
+            let mut damaged = bytes.clone();
+            damaged[at] = value;
+            let Ok(info) = GcInfo::decode(&damaged, FORMAT) else { continue };
+            for offset in [9, 10, 30, 31, 41, 59] {
+                for position in [FramePosition::Innermost, FramePosition::Caller] {
+                    let Ok(live) = info.live_slots(offset, position) else { continue };
+                    assert!(live.tracked.iter().all(|slot| info.tracked().contains(slot)));
+                }
+            }
+        }
+    }
+}

@@ -1,14 +1,31 @@
 //! The GCInfo of managed code.
 
 use crate::code::map::{Code, CodeOrigin};
-use crate::code::method_info::GcInfoPlace;
+use crate::code::method_info::{FrameSlots, GcInfoPlace};
 use crate::memory::MemoryResult;
+use crate::threads::stack::Frame;
 use crate::types::Types;
 
 impl Types<'_> {
+    /// Returns the slots of a frame that have references; `None` if its GCInfo cannot be read.
+    pub(crate) fn slots(self, frame: &Frame) -> Option<FrameSlots> {
+        let info = self.gc_info(frame.code.as_ref()?).ok().flatten()?;
+        info.slots(self.memory(), self.runtime().processor(), frame.ip.get(), frame.position).ok()
+    }
+
+    /// Reads what the references and the variables of a frame need beside its stack: a copy of the memory
+    /// that was read has it.
+    pub(crate) fn touch(self, frame: &Frame) {
+        let Some(code) = &frame.code else { return };
+        self.slots(frame);
+        if let Ok(Some(info)) = self.debug_info(code, frame.position.lookup_address(frame.ip)) {
+            let _ = info.variables(self.memory());
+        }
+    }
+
     /// Returns the place of the GCInfo of the method of managed code; `None` if it has none that is read, as
     /// NativeAOT programs.
-    pub(crate) fn gc_info(self, code: &Code) -> MemoryResult<Option<GcInfoPlace>> {
+    fn gc_info(self, code: &Code) -> MemoryResult<Option<GcInfoPlace>> {
         let map = self.runtime().code();
         match code.origin {
             CodeOrigin::Jit { .. } => map.jit_gc_info(self.memory(), code.function.begin),

@@ -159,6 +159,12 @@ struct StacksArgs {
     locals: bool,
 }
 
+impl StacksArgs {
+    const fn has_variables(&self) -> bool {
+        self.arguments || self.locals
+    }
+}
+
 #[derive(Debug, Args)]
 struct HeapArgs {
     #[command(flatten)]
@@ -307,7 +313,7 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, reads: &Core
     let analysis = &*analysis;
     match view {
         View::Threads(of) => threads::print(analysis, of.live, format)?,
-        View::Stacks(of) if of.arguments || of.locals => {
+        View::Stacks(of) if of.has_variables() => {
             let variables = variables::Chosen { arguments: of.arguments, locals: of.locals };
             variables::print(analysis, Shown::with_native(of.native), variables, format)?;
         }
@@ -334,6 +340,7 @@ impl View {
             Self::ThreadPool(_) => check_described(runtime, "the fields of the thread pool"),
             Self::Tasks(_) => check_described(runtime, "the fields of tasks"),
             Self::Timers(_) => check_described(runtime, "the fields of timers"),
+            Self::Stacks(of) if of.has_variables() => check_described(runtime, "the variables of frames"),
             _ => Ok(()),
         }
     }
@@ -355,7 +362,10 @@ impl View {
     ) -> Result<Option<Exit>, Failure> {
         let source = reads.source;
         let dump = source.dump(runtime);
-        let shows_values = matches!(self, Self::Object(_) | Self::Statics(_));
+        let shows_values = match self {
+            Self::Stacks(of) => of.has_variables(),
+            view => matches!(view, Self::Object(_) | Self::Statics(_)),
+        };
         if shows_values && source.core().is_some_and(CoreFile::is_without_numbers) {
             messages::note("The numbers of the program were removed from this core dump, and are shown as 0");
         }
