@@ -59,7 +59,7 @@ pub(crate) struct StackPlaces {
 #[derive(Debug)]
 struct Place {
     code: Option<Code>,
-    place: RootPlace,
+    in_frame: RootPlace,
     name: Option<Arc<str>>,
 }
 
@@ -73,7 +73,7 @@ impl StackPlaces {
         }
         let key = (root.code.map(|code| code.function.begin), root.place);
         *self.numbers.entry(key).or_insert_with(|| {
-            self.places.push(Place { code: root.code, place: root.place, name: None });
+            self.places.push(Place { code: root.code, in_frame: root.place, name: None });
             u32::try_from(self.places.len()).unwrap_or(Self::WHOLE).saturating_sub(1)
         })
     }
@@ -84,7 +84,7 @@ impl StackPlaces {
 
     /// Returns true if code uses the reference.
     pub(crate) fn is_exact(&self, number: u32) -> bool {
-        self.place(number).is_some_and(|place| place.place.is_exact())
+        self.place(number).is_some_and(|place| place.in_frame.is_exact())
     }
 
     /// Counts the objects that have only words that need not be used. Equal objects follow one another.
@@ -106,7 +106,7 @@ impl StackPlaces {
                 Some(name) => format!("{}.{}", name.type_name, name.name),
                 None => format!("{:#x}", code.function.begin),
             };
-            format!("[frame {name}: {}]", place.place).into()
+            format!("[frame {name}: {}]", place.in_frame).into()
         }))
     }
 }

@@ -117,7 +117,7 @@ impl Threads<'_> {
             managed: Vec::new(),
         };
         let stack = self.runtime().visit_stack(self.memory(), thread, registers, &mut |frame, registers| {
-            reader.frame(frame, registers)
+            reader.frame(frame, registers);
         });
         let mut roots = reader.roots;
         let words =

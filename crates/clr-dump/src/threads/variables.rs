@@ -239,9 +239,10 @@ impl VariableReader<'_> {
             Kind::Unknown => {
                 let address = Address::new(word);
                 let is_object = self.heap.is_some_and(|heap| heap.contains(word));
-                return match is_object && heap.object_at(address).is_some() {
-                    true => heap.reference(address),
-                    false => Value::Pointer(address),
+                return if is_object && heap.object_at(address).is_some() {
+                    heap.reference(address)
+                } else {
+                    Value::Pointer(address)
                 };
             }
         };
