@@ -67,7 +67,8 @@ pub struct MethodDefinition<'a> {
     pub name: String,
     /// The row of the type that defines it.
     pub type_row: u32,
-    /// The address of its instructions (ECMA-335 II.25.4), from the beginning of the image; zero without any.
+    /// The address of its instructions (ECMA-335 II.25.4), from the beginning of the image; zero without
+    /// any.
     pub body: u32,
     /// The signature of the method (ECMA-335 II.23.2.1).
     pub signature: &'a [u8],
@@ -146,8 +147,8 @@ impl<'a> ProgramMetadata<'a> {
         Ok(name)
     }
 
-    /// Returns the name of a defined or referenced type by the token that a signature has for it, without its
-    /// enclosing types. `None` for other tokens.
+    /// Returns the name of a defined or referenced type by the token that a signature has for it, without
+    /// its enclosing types. `None` for other tokens.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).
@@ -182,8 +183,8 @@ impl<'a> ProgramMetadata<'a> {
         })
     }
 
-    /// Returns the names of the parameters of a method by row, with their numbers: they count from 1, and 0 is
-    /// the return value. Parameters without a name can be missing.
+    /// Returns the names of the parameters of a method by row, with their numbers: they count from 1, and 0
+    /// is the return value. Parameters without a name can be missing.
     ///
     /// ```
     /// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
@@ -421,8 +422,8 @@ impl<'a> ProgramMetadata<'a> {
         token.map_or(Ok(None), |token| self.referenced_type_name(token))
     }
 
-    /// Returns the name of a type by the token that a signature has for it, as [`type_name`](Self::type_name)
-    /// does. `None` for other tokens.
+    /// Returns the name of a type by the token that a signature has for it, as
+    /// [`type_name`](Self::type_name) does. `None` for other tokens.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).

@@ -1,5 +1,5 @@
-//! The map from the native code of a method to its IL, and the places of its variables, which the runtime keeps
-//! for debuggers.
+//! The map from the native code of a method to its IL, and the places of its variables, which the runtime
+//! keeps for debuggers.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/debuginfostore.cpp`, `inc/nibblestream.h`, `inc/cordebuginfo.h`,

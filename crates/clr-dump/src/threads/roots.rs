@@ -151,13 +151,14 @@ struct RootReader<'d> {
     managed: Vec<Range<u64>>,
 }
 
-/// The method of a funclet: the frames up to that of its body were left by an exception, and the body has the
-/// same slots as the funclet.
+/// The method of a funclet: the frames up to that of its body were left by an exception, and the body has
+/// the same slots as the funclet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parent {
     start: u64,
     frame_register: Option<u64>,
-    /// The address of the explicit frame where the exception was thrown: frames below it handle the exception.
+    /// The address of the explicit frame where the exception was thrown: frames below it handle the
+    /// exception.
     thrown: u64,
 }
 

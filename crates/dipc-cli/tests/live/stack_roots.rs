@@ -1,5 +1,5 @@
-//! `dump analyze paths` to objects that only frames hold (`testdata/workload/rooted`): the paths begin with the
-//! frames and the places in them, and the objects without a path are those that a collection frees. The
+//! `dump analyze paths` to objects that only frames hold (`testdata/workload/rooted`): the paths begin with
+//! the frames and the places in them, and the objects without a path are those that a collection frees. The
 //! arguments and local variables of these frames.
 
 use std::collections::BTreeSet;

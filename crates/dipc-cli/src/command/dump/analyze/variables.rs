@@ -1,5 +1,5 @@
-//! `dipc dump analyze CORE stacks --arguments --locals`: the stacks of all threads with the variables of their
-//! frames.
+//! `dipc dump analyze CORE stacks --arguments --locals`: the stacks of all threads with the variables of
+//! their frames.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
