@@ -26,8 +26,6 @@ const FRAME_SIZE: u64 = 0x140;
 const ARGUMENTS: [u64; 2] = [0x40, 0x80];
 /// Maximum number of bytes of native frames to search for lists of references.
 const MAX_NATIVE: u64 = 1 << 20;
-/// The bytes above the outermost managed frame to search for them.
-const OUTERMOST: u64 = 4096;
 /// Maximum number of references of a list.
 const MAX_LISTED: u64 = 64;
 
@@ -51,37 +49,36 @@ pub(crate) fn frames(memory: &dyn Memory, runtime: &Runtime, thread: &Thread) ->
     frames
 }
 
-/// Returns the words that can be references, of a thread with these explicit frames. `managed` are the parts
-/// of the stack of managed frames, which rise.
+/// Returns the words of a part of a thread's stack that can be references, given the explicit frames.
+/// `managed` are the parts of managed frames, which rise.
 pub(crate) fn words(
     memory: &dyn Memory,
     runtime: &Runtime,
     thread: &Thread,
     explicit: &[u64],
-    managed: &[Range<u64>],
+    (stack, managed): (Range<u64>, &[Range<u64>]),
 ) -> Vec<Address> {
-    let mut words = Words { memory, managed, found: Vec::new() };
+    let mut words = Words { memory, stack: stack.clone(), managed, found: Vec::new() };
     for at in explicit {
         words.frame(runtime, *at);
     }
-    for native in between(managed) {
+    for native in between(stack, managed) {
         words.lists(thread.address.get(), native);
     }
     words.found
 }
 
-/// The parts of the stack between managed frames, and some of those below and above them.
-fn between(managed: &[Range<u64>]) -> Vec<Range<u64>> {
-    let Some(first) = managed.first() else { return Vec::new() };
-    let below = first.start.saturating_sub(REACH)..first.start;
-    let pairs = managed.iter().zip(managed.iter().skip(1));
-    let gaps = pairs.map(|(one, next)| one.end..next.start).filter(|gap| gap.start < gap.end);
-    let above = managed.last().map(|last| last.end..last.end.saturating_add(OUTERMOST));
-    std::iter::once(below).chain(gaps).chain(above).collect()
+/// The parts of a stack that are not of managed frames.
+fn between(stack: Range<u64>, managed: &[Range<u64>]) -> Vec<Range<u64>> {
+    let starts = std::iter::once(stack.start).chain(managed.iter().map(|part| part.end));
+    let ends = managed.iter().map(|part| part.start).chain([stack.end]);
+    starts.zip(ends).map(|(start, end)| start..end.min(stack.end)).filter(|gap| gap.start < gap.end).collect()
 }
 
 struct Words<'m> {
     memory: &'m dyn Memory,
+    /// The part of the stack that is searched: a copy without numbers has its addresses.
+    stack: Range<u64>,
     /// The parts of managed frames, whose own slots are known.
     managed: &'m [Range<u64>],
     found: Vec<Address>,
@@ -129,21 +126,22 @@ impl Words<'_> {
     /// Adds the references of a list: `at` has the address of the first one, followed by their number.
     fn list(&mut self, near: u64, at: u64) {
         let Ok([first, count]) = self.memory.words(at) else { return };
-        let count = count & 0xffff_ffff;
+        // A copy without numbers can lack it.
+        let count = (count & 0xffff_ffff).max(1);
         if first.abs_diff(near) < REACH && first.is_multiple_of(8) && count <= MAX_LISTED {
             let listed = self.range(first..offset(first, count.wrapping_mul(8)));
             self.found.extend(listed.into_iter().map(Address::new));
         }
     }
 
-    /// The words of a part of the stack outside managed frames, up to one that is missing.
+    /// The words of a part of the stack outside managed frames, up to a word that is missing.
     fn range(&self, range: Range<u64>) -> Vec<u64> {
         let is_managed = |at: &u64| {
             let next = self.managed.partition_point(|part| part.start <= *at);
             let part = next.checked_sub(1).and_then(|index| self.managed.get(index));
             part.is_some_and(|part| part.contains(at))
         };
-        let places = range.step_by(8).filter(|at| !is_managed(at));
+        let places = range.step_by(8).filter(|at| self.stack.contains(at) && !is_managed(at));
         places.map_while(|at| self.memory.u64(at).ok()).collect()
     }
 }

@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 use crate::code::gc_info::{GcSlot, SlotPlace, StackBase};
 use crate::code::map::Code;
 use crate::code::method_info::FrameSlots;
+use crate::heap::gc_root::stack_range;
 use crate::memory::address::Address;
 use crate::memory::offset;
 use crate::threads::Threads;
@@ -120,10 +121,12 @@ impl Threads<'_> {
             reader.frame(frame, registers);
         });
         let mut roots = reader.roots;
-        let words =
-            explicit_roots::words(self.memory(), self.runtime(), thread, &reader.explicit, &reader.managed);
-        let words = words.into_iter().map(|word| StackRoot { word, code: None, place: RootPlace::Word });
-        roots.roots.extend(words);
+        if let Some(range) = stack_range(thread, &stack, registers) {
+            let parts = (range, &*reader.managed);
+            let words = explicit_roots::words(self.memory(), self.runtime(), thread, &reader.explicit, parts);
+            let root = |word| StackRoot { word, code: None, place: RootPlace::Word };
+            roots.roots.extend(words.into_iter().filter(|word| !word.is_null()).map(root));
+        }
         roots.is_incomplete = self.runtime().is_native_aot() || !is_whole(&stack);
         roots
     }
