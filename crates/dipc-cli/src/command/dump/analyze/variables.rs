@@ -112,7 +112,7 @@ fn type_name(variable: &Variable) -> Option<String> {
         return Some(type_text(Some(name), 0));
     }
     let type_text = variable.type_text.as_deref();
-    match variable.kind.and_then(|kind| kind.name()) {
+    match variable.kind.and_then(clr_dump::ValueKind::name) {
         // An enumeration has the kind of its numbers.
         Some(name) if !type_text.is_some_and(|text| text.contains(' ')) => Some(name.to_owned()),
         _ => type_text.map(declared_type),
