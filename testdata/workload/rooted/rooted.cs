@@ -28,6 +28,7 @@ class OfUnoptimized : Known { }
 class BeforeTry : Known { } class InHandler : Known { } class InFinally : Known { }
 class BeforeType : Known { } class InTypeConstructor : Known { }
 class OfLock : Known { }
+class BeforeFilter : Known { } class InFilter : Known { } class BelowFilter : Known { } class DeadBelowFilter : Known { }
 class AtReference : Known { public int Inside; }
 class DeadLocal : Known { } class DeadArgument : Known { } class DeadOfCaller : Known { } class DeadReplaced : Known { }
 class DeadInHandler : Known { } class DeadThis : Known { [MethodImpl(MethodImplOptions.NoInlining)] public void Leave() { Number++; Program.Wait(); } }
@@ -102,6 +103,17 @@ static class Program
     }
     [MethodImpl(Optimized)] static void Fail(object of) { Use(of); throw new InvalidOperationException("known"); }
 
+    // While the filter waits, no frame below it has been left.
+    [MethodImpl(Optimized)]
+    static void Filtered()
+    {
+        var before = new BeforeFilter();
+        try { Throwing(); } catch (InvalidOperationException) when (Filter()) { Use("handled"); }
+        Use(before);
+    }
+    [MethodImpl(Optimized)] static bool Filter() { var own = new InFilter(); Wait(); Use(own); return true; }
+    [MethodImpl(Optimized)] static void Throwing() { var own = new BelowFilter(); Use(new DeadBelowFilter()); try { Fail("text"); } finally { Use(own); } }
+
     [MethodImpl(Optimized)] static void TypeConstructor() { var own = new BeforeType(); sum += Slow.Value; Use(own); }
     [MethodImpl(Optimized)] static void Lock() { var own = new OfLock(); Interlocked.Increment(ref arrived); lock (held) Use(own); }
 
@@ -124,7 +136,7 @@ static class Program
 
     static void Main()
     {
-        Action[] all = { Register, Caller, Local, Replaced, Structure, Arguments, This, Leaving, Unoptimized, Handler, TypeConstructor, Lock, Reference, PassValues };
+        Action[] all = { Register, Caller, Local, Replaced, Structure, Arguments, This, Leaving, Unoptimized, Handler, TypeConstructor, Lock, Reference, PassValues, Filtered };
         Monitor.Enter(held);
         var threads = new List<Thread>();
         foreach (var start in all) { var thread = new Thread(new ThreadStart(start)) { Name = start.Method.Name, IsBackground = true }; thread.Start(); threads.Add(thread); }

@@ -26,6 +26,8 @@ const MAX_FRAGMENTS: usize = 4096;
 const MAX_RANGES: usize = 1 << 16;
 /// Maximum number of entries of a method: its body and its funclets.
 const MAX_ENTRIES: u32 = 4096;
+/// Maximum number of handlers of a method.
+const MAX_CLAUSES: u64 = 4096;
 /// Maximum number of words of the nibble map to search for the start of a method: 16 MB of code.
 const MAX_NIBBLE_WORDS: usize = 1 << 16;
 
@@ -365,6 +367,30 @@ impl CodeMap {
         let Some(method) = self.jit_method(memory, &section, address)? else { return Ok(None) };
         let at = memory.u64(offset(method.header, 16))?;
         Ok((at != 0).then_some(GcInfoPlace { at, version, start: method.start }))
+    }
+
+    /// Returns true if JIT-compiled code begins a filter of exceptions (`when`), by the table of its method's
+    /// handlers.
+    pub(crate) fn jit_is_filter(&self, memory: &dyn Memory, address: u64) -> MemoryResult<bool> {
+        const FILTER: u32 = 1;
+        const CLAUSE: u64 = 32;
+        let section = self.section(memory, address)?.filter(|section| section.flags & CODE_HEAP != 0);
+        let Some(section) = section else { return Ok(false) };
+        let Some(method) = self.jit_method(memory, &section, address)? else { return Ok(false) };
+        let table = memory.u64(offset(method.header, 8))?;
+        if table == 0 {
+            return Ok(false);
+        }
+        let count = memory.u64(table.wrapping_sub(8))?.min(MAX_CLAUSES);
+        for at in (0..count).map(|index| offset(table, index.wrapping_mul(CLAUSE).wrapping_add(8))) {
+            // The flags, the parts of the code of the block and of its handler, and the start of the filter.
+            let flags = memory.u32(at)?;
+            let filter = u64::from(memory.u32(offset(at, 24))?);
+            if flags & FILTER != 0 && filter == address.wrapping_sub(method.start) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Finds the last method that starts before an address; `None` if it is a stub.

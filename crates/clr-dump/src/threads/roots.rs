@@ -179,7 +179,9 @@ impl RootReader<'_> {
             return;
         }
         let words = slots.and_then(|slots| {
-            let frame = FrameOf { slots: &slots, registers, caller_sp: end, position: frame.position };
+            let is_filter = slots.start != code.function.begin && self.threads.dump.types().is_filter(&code);
+            let position = frame.position;
+            let frame = FrameOf { slots: &slots, registers, caller_sp: end, position, is_filter };
             frame.words(self.threads)
         });
         if let Some(words) = words {
@@ -236,7 +238,8 @@ impl RootReader<'_> {
         let frame_register = slots.frame_register.and_then(|number| register(registers, number));
         let thrown = || self.explicit.iter().copied().find(|at| *at > registers.sp).unwrap_or(registers.sp);
         let Some(parent) = &mut self.parent else {
-            if is_funclet {
+            // While a filter runs, no frame has been left.
+            if is_funclet && !self.threads.dump.types().is_filter(code) {
                 self.parent = Some(Parent { start: slots.start, frame_register, thrown: thrown() });
             }
             return false;
@@ -265,6 +268,8 @@ struct FrameOf<'f> {
     registers: &'f Registers,
     caller_sp: Option<u64>,
     position: FramePosition,
+    /// True if the body of the method, which has not been left, has the untracked slots.
+    is_filter: bool,
 }
 
 impl FrameOf<'_> {
@@ -281,7 +286,8 @@ impl FrameOf<'_> {
             };
             Some((self.place(slot.place), Address::new(word)))
         };
-        tracked.chain(&live.untracked).map(word).collect()
+        let untracked = live.untracked.iter().filter(|_| !self.is_filter);
+        tracked.chain(untracked).map(word).collect()
     }
 
     fn place(&self, of: SlotPlace) -> RootPlace {

@@ -12,7 +12,7 @@ use crate::runtime::{Runtime, on_runtimes, program_of_10};
 use crate::workload::Target;
 
 /// Objects that frames use, with the frame and, if there is one place in all versions, the place.
-const HELD: [(&str, &str, &str); 24] = [
+const HELD: [(&str, &str, &str); 27] = [
     ("InRegister", "Program.Register", "rbx"),
     // The callee saves the register of the caller.
     ("OfCaller", "Program.Caller", "rbx"),
@@ -38,13 +38,24 @@ const HELD: [(&str, &str, &str); 24] = [
     ("BeforeType", "Program.TypeConstructor", "rbx"),
     ("InTypeConstructor", "Slow..cctor", ""),
     ("OfLock", "Program.Lock", "rbx"),
+    // A filter runs before frames are left: they still hold their objects.
+    ("BeforeFilter", "Program.Filtered", ""),
+    ("InFilter", "Program.Filter", "rbx"),
+    ("BelowFilter", "Program.Throwing", ""),
     // The register has the address of a field.
     ("AtReference", "Program.Reference", "rbx"),
 ];
 
 /// Objects that frames have used.
-const DEAD: [&str; 6] =
-    ["DeadLocal", "DeadArgument", "DeadOfCaller", "DeadReplaced", "DeadInHandler", "DeadThis"];
+const DEAD: [&str; 7] = [
+    "DeadLocal",
+    "DeadArgument",
+    "DeadOfCaller",
+    "DeadReplaced",
+    "DeadInHandler",
+    "DeadThis",
+    "DeadBelowFilter",
+];
 
 fn paths(source: &[&str], of: &str) -> Value {
     let words = [&["dump", "analyze"], source, &["paths", "--type", of, "--rows", "100", "--format", "json"]];

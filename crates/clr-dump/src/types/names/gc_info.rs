@@ -13,11 +13,19 @@ impl Types<'_> {
         info.slots(self.memory(), self.runtime().processor(), frame.ip.get(), frame.position).ok()
     }
 
+    /// Returns true if code is a filter of exceptions (`when`); false of images, whose handlers are not read.
+    pub(crate) fn is_filter(self, code: &Code) -> bool {
+        let begin = code.function.begin;
+        let is_jit = matches!(code.origin, CodeOrigin::Jit { .. });
+        is_jit && self.runtime().code().jit_is_filter(self.memory(), begin).unwrap_or_default()
+    }
+
     /// Reads what the references and the variables of a frame need beside its stack: a copy of the memory
     /// that was read has it.
     pub(crate) fn touch(self, frame: &Frame) {
         let Some(code) = &frame.code else { return };
         self.slots(frame);
+        self.is_filter(code);
         if let Ok(Some(info)) = self.debug_info(code, frame.position.lookup_address(frame.ip)) {
             let _ = info.variables(self.memory());
         }
