@@ -1,5 +1,5 @@
 //! Real core dumps with any words in them, and any bytes as a core dump: threads, stacks, names, exceptions,
-//! monitors, the heap with its references, contents and roots, and copies without texts.
+//! monitors, the heap with its references, contents and roots, and copies without texts. Any bytes as GCInfo.
 //!
 //! An input that does not begin as an ELF file is a list of patches: an offset of four bytes, and a word of
 //! eight. Those of a list with an odd number of bytes are of the core dump that has a heap, and those of one
@@ -12,7 +12,10 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::sync::LazyLock;
 
-use clr_dump::{Address, CoreFile, Dump, HeapObject, HeapVisitor, StrippedCore, TypeHandle};
+use clr_dump::{
+    Address, CoreFile, Dump, FramePosition, GcInfo, GcInfoFormat, HeapObject, HeapVisitor, Processor,
+    StrippedCore, TypeHandle,
+};
 use libfuzzer_sys::fuzz_target;
 
 static MINI: LazyLock<Vec<u8>> =
@@ -33,10 +36,27 @@ fn unpack(packed: &[u8]) -> Vec<u8> {
 const PAGES: usize = 256 << 20;
 
 fuzz_target!(|input: &[u8]| {
+    read_gc_info(input);
     let bytes = if input.starts_with(b"\x7fELF") { input.to_vec() } else { patched(input) };
     let size = bytes.len();
     dipc_fuzz::bounded_beyond(PAGES, size, || read(bytes));
 });
+
+/// Reads any bytes as GCInfo, and the slots at each place in the code.
+fn read_gc_info(input: &[u8]) {
+    for processor in [Processor::X86_64, Processor::Aarch64] {
+        for version in 2..=4 {
+            let Ok(info) = GcInfo::decode(input, GcInfoFormat { processor, version }) else { continue };
+            for offset in (0..info.code_length().min(256)).chain(info.safe_points().take(64)) {
+                for position in [FramePosition::Innermost, FramePosition::Caller] {
+                    if let Ok(live) = info.live_slots(offset, position) {
+                        assert!(live.tracked.len() <= info.tracked().len());
+                    }
+                }
+            }
+        }
+    }
+}
 
 fn patched(input: &[u8]) -> Vec<u8> {
     let (core, has_heap) = match input.len() % 4 {
@@ -132,5 +152,7 @@ fn read_objects(core: &CoreFile, dump: &Dump<'_>) {
         let stack = dump.threads().stack(&thread, registers);
         let _ = dump.statics().thread_object(&thread);
         let _ = dump.heap().stack_words(&thread, &stack, registers);
+        let _ =
+            (dump.threads().stack_roots(&thread, registers), dump.threads().variables(&thread, registers));
     }
 }

@@ -18,6 +18,8 @@ pub(crate) mod pointers;
 pub(crate) mod regions;
 pub(crate) mod selection;
 pub(crate) mod semaphore;
+#[cfg(feature = "heap-graph")]
+pub(crate) mod stack_words;
 pub(crate) mod strings;
 pub(crate) mod utf16;
 pub(crate) mod window;

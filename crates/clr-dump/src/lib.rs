@@ -134,6 +134,7 @@ pub use awaits::{
     graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, AwaitedOperation, Delay},
     tasks::{TaskGroup, TaskGroups, TaskStatus, TaskWork},
 };
+pub use code::gc_info::{GcInfo, GcInfoError, GcInfoFormat, GcSlot, LiveSlots, SlotPlace, StackBase};
 pub use code::map::{Code, CodeMap, CodeOrigin};
 #[cfg(feature = "copy")]
 pub use copy::{
@@ -204,8 +205,10 @@ pub use threads::exception::{
     Exception, ExceptionFrame, ExceptionState, Exceptions, Identity, ThreadExceptions,
 };
 pub use threads::lock::{Locks, Monitor, MonitorWait, Monitors, Owner, WaitKind, deadlocks};
+pub use threads::roots::{RootPlace, StackRoot, StackRoots};
 pub use threads::stack::{Frame, Gap, Stack};
 pub use threads::thread::{Thread, ThreadState};
+pub use threads::variables::{FrameVariables, Variable, VariableRole};
 pub use types::Types;
 pub use types::field::{Field, StaticField, ValueKind};
 pub use types::method::{Method, MethodName};

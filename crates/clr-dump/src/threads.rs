@@ -2,9 +2,12 @@
 
 pub(crate) mod all_stacks;
 pub(crate) mod exception;
+pub(crate) mod explicit_roots;
 pub(crate) mod lock;
+pub(crate) mod roots;
 pub(crate) mod stack;
 pub(crate) mod thread;
+pub(crate) mod variables;
 
 use crate::dump::view;
 use crate::memory::MemoryResult;

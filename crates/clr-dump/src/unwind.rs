@@ -101,6 +101,18 @@ impl FunctionEntry {
     }
 }
 
+/// Returns the number of bytes of the unwind information of a function of an image, with the address of the
+/// handler of exceptions, which each has.
+pub(crate) fn information_size(memory: &dyn Memory, processor: Processor, at: u64) -> MemoryResult<u64> {
+    match processor {
+        Processor::X86_64 => {
+            let codes = u64::from(memory.u8(offset(at, 2))?);
+            Ok(codes.wrapping_mul(2).wrapping_add(8).next_multiple_of(4))
+        }
+        Processor::Aarch64 => arm64::information_size(memory, at),
+    }
+}
+
 /// The place of an instruction pointer in the frames of a thread.
 ///
 /// ```

@@ -105,6 +105,7 @@ fn read_objects(core: &CoreFile, dump: &Dump<'_>) -> u64 {
         let stack = dump.threads().stack(thread, registers);
         let _ = dump.statics().thread_object(thread);
         let _ = dump.heap().stack_words(thread, &stack, registers);
+        let _ = (dump.threads().stack_roots(thread, registers), dump.threads().variables(thread, registers));
     }
     examples.references
 }

@@ -19,6 +19,9 @@ const MAX_DEPTH: usize = 16;
 /// Maximum number of attributes of a type to inspect.
 const MAX_ATTRIBUTES: u32 = 1024;
 
+/// Maximum number of parameters of a method.
+const MAX_PARAMETERS: usize = 1 << 12;
+
 /// Maximum number of rows to search linearly.
 const MAX_ROWS: u32 = 1 << 16;
 
@@ -27,6 +30,8 @@ const TYPE_REF: usize = 0x01;
 const FIELD_POINTER: usize = 0x03;
 const METHOD_POINTER: usize = 0x05;
 const METHOD: usize = 0x06;
+const PARAMETER_POINTER: usize = 0x07;
+const PARAMETER: usize = 0x08;
 const MEMBER_REF: usize = 0x0a;
 const CONSTANT: usize = 0x0b;
 const CUSTOM_ATTRIBUTE: usize = 0x0c;
@@ -62,7 +67,8 @@ pub struct MethodDefinition<'a> {
     pub name: String,
     /// The row of the type that defines it.
     pub type_row: u32,
-    /// The address of its instructions (ECMA-335 II.25.4), from the beginning of the image; zero without any.
+    /// The address of its instructions (ECMA-335 II.25.4), from the beginning of the image; zero without
+    /// any.
     pub body: u32,
     /// The signature of the method (ECMA-335 II.23.2.1).
     pub signature: &'a [u8],
@@ -141,8 +147,8 @@ impl<'a> ProgramMetadata<'a> {
         Ok(name)
     }
 
-    /// Returns the name of a defined or referenced type by the token that a signature has for it, without its
-    /// enclosing types. `None` for other tokens.
+    /// Returns the name of a defined or referenced type by the token that a signature has for it, without
+    /// its enclosing types. `None` for other tokens.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).
@@ -175,6 +181,48 @@ impl<'a> ProgramMetadata<'a> {
             type_row: self.type_of_method(row)?,
             signature: self.streams.blob(signature)?,
         })
+    }
+
+    /// Returns the names of the parameters of a method by row, with their numbers: they count from 1, and 0
+    /// is the return value. Parameters without a name can be missing.
+    ///
+    /// ```
+    /// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+    /// use portable_pdb::ProgramMetadata;
+    ///
+    /// let metadata = ProgramMetadata::of_program(program)?;
+    /// let rows = 1..=metadata.method_count();
+    /// let names = rows.map(|row| metadata.parameters(row)).collect::<Result<Vec<_>, _>>()?;
+    /// assert!(names.iter().flatten().all(|(number, name)| *number > 0 && !name.is_empty()));
+    /// # Ok::<(), portable_pdb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn parameters(&self, row: u32) -> Result<Vec<(u16, String)>> {
+        if self.tables.count(PARAMETER_POINTER) != 0 {
+            return Ok(Vec::new());
+        }
+        let all = self.tables.count(PARAMETER).saturating_add(1);
+        let first = self.first_parameter(row)?;
+        let end = if row < self.method_count() { self.first_parameter(row.saturating_add(1))? } else { all };
+        let parameter = |row: u32| {
+            let mut at = self.row(PARAMETER, row)?;
+            at.u16("flags of a parameter")?;
+            let number = at.u16("number of a parameter")?;
+            Ok((number, self.text(self.tables.string(&mut at)?)?))
+        };
+        (first..end.min(all)).take(MAX_PARAMETERS).map(parameter).collect()
+    }
+
+    /// Returns the row of the first parameter of a method.
+    fn first_parameter(&self, row: u32) -> Result<u32> {
+        let mut at = self.row(METHOD, row)?;
+        at.u32("address of a method")?;
+        at.u32("flags of a method")?;
+        self.tables.string(&mut at)?;
+        at.index(self.tables.is_wide(Column::Blob), "signature of a method")?;
+        at.index(self.tables.is_wide(Column::Row(PARAMETER)), "parameters of a method")
     }
 
     /// Returns the rows of the methods of a type.
@@ -388,8 +436,8 @@ impl<'a> ProgramMetadata<'a> {
         token.map_or(Ok(None), |token| self.referenced_type_name(token))
     }
 
-    /// Returns the name of a type by the token that a signature has for it, as [`type_name`](Self::type_name)
-    /// does. `None` for other tokens.
+    /// Returns the name of a type by the token that a signature has for it, as
+    /// [`type_name`](Self::type_name) does. `None` for other tokens.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).

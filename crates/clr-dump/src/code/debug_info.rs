@@ -1,9 +1,13 @@
-//! The map from the native code of a method to its IL, which the runtime keeps for debuggers.
+//! The map from the native code of a method to its IL, and the places of its variables, which the runtime
+//! keeps for debuggers.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/debuginfostore.cpp`, `inc/nibblestream.h`, `inc/cordebuginfo.h`,
 //! `inc/patchpointinfo.h`; `docs/design/datacontracts/DebugInfo.md`.
 
+mod variables;
+
+pub(crate) use self::variables::{NativeVariable, VariablePlace};
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 
 /// Maximum number of bytes of a method's map.
@@ -57,32 +61,62 @@ const CALL: u32 = 0x10;
 /// The same flag in entries of bits.
 const CALL_BIT: u32 = 1;
 
-/// Returns the IL offset of code by its offset from the start of its method, given the address of the
-/// method's debug info; `None` if the runtime has no map for it, or keeps it in another form.
-pub(crate) fn il_offset(
-    memory: &dyn Memory,
-    form: DebugInfoForm,
-    at: u64,
-    native: u32,
-) -> MemoryResult<Option<u32>> {
-    let Some(at) = without_patchpoints(memory, form, at)? else { return Ok(None) };
-    let header = available(memory, at, MAX_HEADER);
-    let mut numbers = Nibbles::new(&header);
-    let missing = || Missing { address: at };
-    let mut size = numbers.number().ok_or_else(missing)?;
-    let mut skipped = 0;
-    if size == HAS_INSTRUMENTED && form.bounds != BoundsForm::Nibbles {
-        skipped = numbers.number().ok_or_else(missing)?;
-        size = numbers.number().ok_or_else(missing)?;
+/// The debug info of the method of a place in code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DebugInfoPlace {
+    pub(crate) form: DebugInfoForm,
+    /// The address of the debug info.
+    pub(crate) at: u64,
+    /// The offset of the code from the start of its method.
+    pub(crate) native: u32,
+}
+
+/// The addresses of the parts of a method's debug info, with their sizes.
+struct Parts {
+    bounds: (u64, u32),
+    variables: (u64, u32),
+}
+
+impl DebugInfoPlace {
+    /// Returns the IL offset of the code; `None` if the runtime has no map for it, or keeps it in another
+    /// form.
+    pub(crate) fn il_offset(self, memory: &dyn Memory) -> MemoryResult<Option<u32>> {
+        let Some(Parts { bounds: (at, size), .. }) = self.parts(memory)? else { return Ok(None) };
+        if size == 0 || size > MAX_SIZE {
+            return Ok(None);
+        }
+        let bytes = memory.bytes(at, usize::try_from(size).unwrap_or_default())?;
+        Ok(find(&bytes, self.form.bounds, self.native))
     }
-    // The size of the variables.
-    numbers.number().ok_or_else(missing)?;
-    if size == 0 || size > MAX_SIZE {
-        return Ok(None);
+
+    /// Returns the variables of the method with their places at the code; `None` if the runtime has no list
+    /// of them, or keeps it in another form.
+    pub(crate) fn variables(self, memory: &dyn Memory) -> MemoryResult<Option<Vec<NativeVariable>>> {
+        let Some(Parts { variables: (at, size), .. }) = self.parts(memory)? else { return Ok(None) };
+        let is_read = self.form.bounds != BoundsForm::Bits { of_source: 3 };
+        if size == 0 || size > MAX_SIZE || !is_read {
+            return Ok(None);
+        }
+        let bytes = memory.bytes(at, usize::try_from(size).unwrap_or_default())?;
+        Ok(variables::read(&bytes, self.native))
     }
-    let bounds = offset(offset(at, numbers.whole_bytes()), skipped.into());
-    let bytes = memory.bytes(bounds, usize::try_from(size).unwrap_or_default())?;
-    Ok(find(&bytes, form.bounds, native))
+
+    fn parts(self, memory: &dyn Memory) -> MemoryResult<Option<Parts>> {
+        let Some(at) = without_patchpoints(memory, self.form, self.at)? else { return Ok(None) };
+        let header = available(memory, at, MAX_HEADER);
+        let mut numbers = Nibbles::new(&header);
+        let missing = || Missing { address: at };
+        let mut size = numbers.number().ok_or_else(missing)?;
+        let mut skipped = 0;
+        if size == HAS_INSTRUMENTED && self.form.bounds != BoundsForm::Nibbles {
+            skipped = numbers.number().ok_or_else(missing)?;
+            size = numbers.number().ok_or_else(missing)?;
+        }
+        let of_variables = numbers.number().ok_or_else(missing)?;
+        let bounds = offset(offset(at, numbers.whole_bytes()), skipped.into());
+        let variables = offset(bounds, size.into());
+        Ok(Some(Parts { bounds: (bounds, size), variables: (variables, of_variables) }))
+    }
 }
 
 /// Returns the address of the debug info after PatchpointInfo; `None` after anything else.
@@ -263,11 +297,20 @@ mod tests {
     use super::*;
     use crate::memory::tests::TestMemory;
 
+    fn il_offset(
+        memory: &dyn Memory,
+        form: DebugInfoForm,
+        at: u64,
+        native: u32,
+    ) -> MemoryResult<Option<u32>> {
+        DebugInfoPlace { form, at, native }.il_offset(memory)
+    }
+
     const PLAIN: DebugInfoForm = DebugInfoForm { patchpoints: None, bounds: BoundsForm::Nibbles };
     const PACKED: BoundsForm = BoundsForm::Bits { of_source: 2 };
 
     /// Packs numbers into nibbles.
-    fn nibbles(numbers: &[u32]) -> Vec<u8> {
+    pub(super) fn nibbles(numbers: &[u32]) -> Vec<u8> {
         let mut nibbles = Vec::new();
         for number in numbers {
             let mut digits = vec![number & 7];

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::code::debug_info::{self, DebugInfoForm};
+use crate::code::debug_info::{DebugInfoForm, DebugInfoPlace};
+use crate::code::method_info::GcInfoPlace;
 use crate::code::ready_to_run::Image;
 use crate::memory::address::{Address, MethodDesc};
 use crate::memory::{Memory, MemoryResult, offset};
@@ -25,6 +26,8 @@ const MAX_FRAGMENTS: usize = 4096;
 const MAX_RANGES: usize = 1 << 16;
 /// Maximum number of entries of a method: its body and its funclets.
 const MAX_ENTRIES: u32 = 4096;
+/// Maximum number of handlers of a method.
+const MAX_CLAUSES: u64 = 4096;
 /// Maximum number of words of the nibble map to search for the start of a method: 16 MB of code.
 const MAX_NIBBLE_WORDS: usize = 1 << 16;
 
@@ -39,6 +42,7 @@ pub struct CodeMap {
     ranges: CodeRanges,
     nibble_map: NibbleMap,
     debug_info: Option<DebugInfoForm>,
+    gc_info: Option<u32>,
     processor: Processor,
     images: Mutex<HashMap<u64, Arc<Image>>>,
     /// All sections, for memory that lacks a part of the map.
@@ -165,6 +169,7 @@ impl CodeMap {
             ranges: layout.code_ranges,
             nibble_map: layout.nibble_map,
             debug_info: layout.debug_info,
+            gc_info: layout.gc_info,
             processor: layout.processor,
             images: Mutex::default(),
             all_sections: OnceLock::new(),
@@ -337,16 +342,55 @@ impl CodeMap {
         sections
     }
 
-    /// Returns the IL offset of JIT-compiled code at an address; `None` if the address is in other code, or
-    /// the runtime has no map for it.
-    pub(crate) fn jit_il_offset(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<u32>> {
+    /// Returns the debug info of JIT-compiled code at an address; `None` if the address is in other code, or
+    /// the runtime has none for it.
+    pub(crate) fn jit_debug_info(
+        &self,
+        memory: &dyn Memory,
+        address: u64,
+    ) -> MemoryResult<Option<DebugInfoPlace>> {
         let Some(form) = self.debug_info else { return Ok(None) };
         let section = self.section(memory, address)?.filter(|section| section.flags & CODE_HEAP != 0);
         let Some(section) = section else { return Ok(None) };
         let Some(method) = self.jit_method(memory, &section, address)? else { return Ok(None) };
-        let info = memory.u64(method.header)?;
+        let at = memory.u64(method.header)?;
         let Ok(native) = u32::try_from(address.wrapping_sub(method.start)) else { return Ok(None) };
-        if info == 0 { Ok(None) } else { debug_info::il_offset(memory, form, info, native) }
+        Ok((at != 0).then_some(DebugInfoPlace { form, at, native }))
+    }
+
+    /// Returns the place of the GCInfo of JIT-compiled code at an address; `None` if the address is in other
+    /// code, or the version is not known.
+    pub(crate) fn jit_gc_info(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<GcInfoPlace>> {
+        let Some(version) = self.gc_info else { return Ok(None) };
+        let section = self.section(memory, address)?.filter(|section| section.flags & CODE_HEAP != 0);
+        let Some(section) = section else { return Ok(None) };
+        let Some(method) = self.jit_method(memory, &section, address)? else { return Ok(None) };
+        let at = memory.u64(offset(method.header, 16))?;
+        Ok((at != 0).then_some(GcInfoPlace { at, version, start: method.start }))
+    }
+
+    /// Returns true if JIT-compiled code begins a filter of exceptions (`when`), by the table of its method's
+    /// handlers.
+    pub(crate) fn jit_is_filter(&self, memory: &dyn Memory, address: u64) -> MemoryResult<bool> {
+        const FILTER: u32 = 1;
+        const CLAUSE: u64 = 32;
+        let section = self.section(memory, address)?.filter(|section| section.flags & CODE_HEAP != 0);
+        let Some(section) = section else { return Ok(false) };
+        let Some(method) = self.jit_method(memory, &section, address)? else { return Ok(false) };
+        let table = memory.u64(offset(method.header, 8))?;
+        if table == 0 {
+            return Ok(false);
+        }
+        let count = memory.u64(table.wrapping_sub(8))?.min(MAX_CLAUSES);
+        for at in (0..count).map(|index| offset(table, index.wrapping_mul(CLAUSE).wrapping_add(8))) {
+            // The flags, the parts of the code of the block and of its handler, and the start of the filter.
+            let flags = memory.u32(at)?;
+            let filter = u64::from(memory.u32(offset(at, 24))?);
+            if flags & FILTER != 0 && filter == address.wrapping_sub(method.start) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Finds the last method that starts before an address; `None` if it is a stub.

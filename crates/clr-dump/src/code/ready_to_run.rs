@@ -4,11 +4,12 @@
 //! dotnet/runtime `docs/design/coreclr/botr/readytorun-format.md`; ECMA-335 II.25 for the headers of an
 //! image.
 
-use crate::code::debug_info::{self, BoundsForm, DebugInfoForm};
+use crate::code::debug_info::{BoundsForm, DebugInfoForm, DebugInfoPlace};
+use crate::code::method_info::GcInfoPlace;
 use crate::code::native_array;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::processor::Processor;
-use crate::unwind::FunctionEntry;
+use crate::unwind::{self, FunctionEntry};
 
 /// The signature of the ReadyToRun header, `RTR`.
 const SIGNATURE: u32 = 0x0052_5452;
@@ -32,6 +33,8 @@ pub(crate) struct Image {
     pub(crate) count: u32,
     /// The address of the array of maps to IL, and their form.
     debug_info: Option<(u64, BoundsForm)>,
+    /// The version of the GCInfo of its methods.
+    gc_info: u32,
 }
 
 impl Image {
@@ -41,7 +44,9 @@ impl Image {
         if memory.u32(header)? != SIGNATURE {
             return Err(Missing { address: header });
         }
-        let bounds = bounds_form(memory.u16(offset(header, 4))?);
+        let [major, minor] = [memory.u16(offset(header, 4))?, memory.u16(offset(header, 6))?];
+        let bounds = bounds_form(major);
+        let gc_info = gc_info_version(major, minor);
         // Signature, versions and flags precede the number of sections.
         let sections = memory.u32(offset(header, 12))?.min(MAX_SECTIONS);
         let (mut functions, mut debug_info) = (None, None);
@@ -60,26 +65,37 @@ impl Image {
             }
         }
         let (functions, count) = functions.ok_or(Missing { address: header })?;
-        Ok(Self { base, processor, functions, count, debug_info })
+        Ok(Self { base, processor, functions, count, debug_info, gc_info })
     }
 
-    /// Returns the IL offset of code at an address, given the index of the first function of its method;
-    /// `None` if the image has no map for it.
-    pub(crate) fn il_offset(
+    /// Returns the debug info of code at an address, given the index of the first function of its method;
+    /// `None` if the image has none for it.
+    pub(crate) fn debug_info(
         &self,
         memory: &dyn Memory,
         method: u32,
         address: u64,
-    ) -> MemoryResult<Option<u32>> {
+    ) -> MemoryResult<Option<DebugInfoPlace>> {
         let Some((array, bounds)) = self.debug_info else { return Ok(None) };
         let Some(element) = native_array::element(memory, array, method)? else { return Ok(None) };
         // Equal maps are there once: the others have the distance to it.
         let Some((back, next)) = native_array::unsigned(memory, element)? else { return Ok(None) };
-        let info = if back == 0 { next } else { element.wrapping_sub(back.into()) };
+        let at = if back == 0 { next } else { element.wrapping_sub(back.into()) };
         let Ok(native) = u32::try_from(address.wrapping_sub(self.begin(memory, method)?)) else {
             return Ok(None);
         };
-        debug_info::il_offset(memory, DebugInfoForm { patchpoints: None, bounds }, info, native)
+        let form = DebugInfoForm { patchpoints: None, bounds };
+        Ok(Some(DebugInfoPlace { form, at, native }))
+    }
+
+    /// Returns the place of the GCInfo of a method, given the index of its first function: it follows the
+    /// unwind information, to which the address of the handler of exceptions belongs.
+    pub(crate) fn gc_info(&self, memory: &dyn Memory, method: u32) -> MemoryResult<GcInfoPlace> {
+        let entry = FunctionEntry::read(memory, self.processor, self.entry(method), self.base)?;
+        let start = self.begin(memory, method)?;
+        let unwind_info = entry.at(start).ok_or(Missing { address: start })?.unwind_info;
+        let at = offset(unwind_info, unwind::information_size(memory, self.processor, unwind_info)?);
+        Ok(GcInfoPlace { at, version: self.gc_info, start })
     }
 
     fn entry(&self, index: u32) -> u64 {
@@ -157,6 +173,15 @@ const fn bounds_form(version: u16) -> BoundsForm {
         ..=15 => BoundsForm::Nibbles,
         16 => BoundsForm::Bits { of_source: 2 },
         _ => BoundsForm::Bits { of_source: 3 },
+    }
+}
+
+/// The version of the GCInfo of an image, by the version of its format.
+const fn gc_info_version(major: u16, minor: u16) -> u32 {
+    match (major, minor) {
+        (..=8, _) | (9, ..=1) => 2,
+        (9 | 10, _) => 3,
+        _ => 4,
     }
 }
 

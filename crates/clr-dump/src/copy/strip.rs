@@ -211,6 +211,7 @@ fn read_threads(core: &CoreFile, recorder: &Recorder<'_>, names: &Dump<'_>, numb
                 Some(managed) => {
                     names.types().method(managed);
                     names.types().il_offset(managed, frame.position.lookup_address(frame.ip));
+                    names.types().touch(frame);
                 }
                 None => drop(runtime.native_image(recorder, frame.position.lookup_address(frame.ip))),
             }

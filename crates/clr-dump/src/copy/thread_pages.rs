@@ -36,6 +36,7 @@ fn read(dump: &Dump<'_>, registers: &[(u64, Option<Registers>)]) {
             let Some(code) = frame.code else { continue };
             dump.types().method(&code);
             dump.types().il_offset(&code, frame.position.lookup_address(frame.ip));
+            dump.types().touch(&frame);
         }
         let _ = dump.threads().name(&thread);
         let _ = dump.locks().waits(&thread);

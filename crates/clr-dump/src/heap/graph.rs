@@ -11,7 +11,7 @@ use crate::dump::Dump;
 use crate::heap::contents::{GenerationCounter, HeapContents};
 use crate::heap::generations::HeapRegions;
 use crate::heap::handle::{Handle, HandleKind, Handles};
-use crate::heap::regions::HeapLayout;
+use crate::heap::stack_words::{StackPlaces, StackWords};
 use crate::heap::{Heap, HeapObject, HeapVisitor, HeapWalk};
 use crate::memory::MemoryResult;
 use crate::memory::address::{Address, TypeHandle};
@@ -33,8 +33,10 @@ pub struct HeapGraphReader<'d> {
     builder: MemoryGraphBuilder,
     handles: MemoryResult<Handles>,
     types: BTreeSet<TypeHandle>,
-    /// Objects that words of stacks point into.
-    on_stacks: Vec<Address>,
+    /// Objects that stacks refer to, with the numbers of the places.
+    on_stacks: Vec<(Address, u32)>,
+    /// The places on stacks.
+    places: StackPlaces,
     /// The objects that a NativeAOT program begins with.
     in_frozen: Vec<Address>,
     missing: MemoryCompleteness,
@@ -42,9 +44,9 @@ pub struct HeapGraphReader<'d> {
 }
 
 impl<'d> Heap<'d> {
-    /// Reads the objects and their references for a graph of the heap of the process `process_id`. Words of
-    /// `stacks` that point into objects are taken for local variables. `progress` is called for each 4,096
-    /// objects.
+    /// Reads the objects and their references for a graph of the heap of the process `process_id`. Local
+    /// variables are taken from the GCInfo of frames; where it cannot be read, words of `stacks` that point
+    /// into objects are. `progress` is called for each 4,096 objects.
     ///
     /// ```no_run
     /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
@@ -65,7 +67,8 @@ impl<'d> Heap<'d> {
         progress: &mut dyn FnMut(),
     ) -> MemoryResult<HeapGraphReader<'d>> {
         let regions = self.regions()?;
-        let (words, stacks_without_roots) = self.words_of(stacks, &regions.layout);
+        let StackWords { words, places, stacks_without_roots } =
+            StackWords::read(self, stacks, &regions.layout);
         let handles = self.handles();
         let mut objects = Objects {
             generations: GenerationCounter::new(&regions.layout),
@@ -87,7 +90,7 @@ impl<'d> Heap<'d> {
         missing.missing_bytes = walk.missing_bytes();
         missing.is_moving = walk.is_moving;
         missing.objects_without_references = walk.objects_without_references;
-        missing.conservative_roots = u64::try_from(on_stacks.len()).unwrap_or(u64::MAX);
+        missing.conservative_roots = places.count_conservative(&on_stacks);
         let no_handles = Handles::default();
         let contents = generations.finish(self, handles.as_ref().unwrap_or(&no_handles), walk);
         let dump = self.dump;
@@ -99,26 +102,11 @@ impl<'d> Heap<'d> {
             handles,
             types,
             on_stacks,
+            places,
             in_frozen,
             missing,
             contents,
         })
-    }
-
-    /// Returns the words of all stacks that can be addresses of objects, in rising order, and the number of
-    /// threads with stacks that could not be searched.
-    fn words_of(self, stacks: &ThreadStacks, layout: &HeapLayout) -> (Vec<Address>, u64) {
-        let (mut words, mut without) = (Vec::new(), 0_u64);
-        for of in &stacks.managed {
-            words.extend(self.stack_words_in(layout, &of.thread, &of.stack, of.registers.as_ref()));
-            // The thread runs managed code, in which only registers locate its frames.
-            if of.registers.is_none() && of.thread.is_cooperative {
-                without = without.saturating_add(1);
-            }
-        }
-        words.sort_unstable();
-        words.dedup();
-        (words, without)
     }
 }
 
@@ -156,9 +144,15 @@ impl HeapGraphReader<'_> {
         for object in &self.in_frozen {
             self.builder.add_root(RootKind::Static, object.get());
         }
-        // The last: what else holds an object says more.
-        for object in &self.on_stacks {
-            self.builder.add_root(RootKind::Stack, object.get());
+        // The last: what else holds an object says more. Words that need not be in use follow those that are.
+        let on_stacks = std::mem::take(&mut self.on_stacks);
+        for is_exact in [true, false] {
+            for (object, place) in &on_stacks {
+                if self.places.is_exact(*place) == is_exact {
+                    let name = self.places.name(self.dump, *place);
+                    self.builder.add_variable(&name, object.get());
+                }
+            }
         }
         self.add_types();
         self.builder.with_completeness(self.missing)
@@ -242,9 +236,9 @@ struct Objects<'p> {
     types: BTreeSet<TypeHandle>,
     /// The last types that were not among these.
     recent_types: [TypeHandle; 8],
-    /// Words of stacks, in ascending order like the objects.
-    words: Peekable<IntoIter<Address>>,
-    on_stacks: Vec<Address>,
+    /// Words of stacks, in ascending order like the objects, with the numbers of their places.
+    words: Peekable<IntoIter<(Address, u32)>>,
+    on_stacks: Vec<(Address, u32)>,
     /// The address range of frozen objects, and these.
     frozen: Range<Address>,
     in_frozen: Vec<Address>,
@@ -259,9 +253,9 @@ impl HeapVisitor for Objects<'_> {
         if self.count.is_multiple_of(OBJECTS_PER_CALL) {
             (self.progress)();
         }
-        while self.words.next_if(|word| *word < object.address).is_some() {}
-        if self.words.next_if(|word| object.contains(*word)).is_some() {
-            self.on_stacks.push(object.address);
+        while self.words.next_if(|(word, _)| *word < object.address).is_some() {}
+        while let Some((_, place)) = self.words.next_if(|(word, _)| object.contains(*word)) {
+            self.on_stacks.push((object.address, place));
         }
         if self.frozen.contains(&object.address) {
             self.in_frozen.push(object.address);

@@ -306,7 +306,8 @@ impl Heap<'_> {
         })
     }
 
-    fn reference(self, address: Address) -> Value {
+    /// The value of a reference.
+    pub(crate) fn reference(self, address: Address) -> Value {
         if address.is_null() {
             return Value::Null;
         }

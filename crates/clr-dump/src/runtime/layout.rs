@@ -100,6 +100,8 @@ pub(crate) struct Layout {
     pub(crate) nibble_map: NibbleMap,
     /// The form of the maps from JIT-compiled code to IL; `None` where it was not measured.
     pub(crate) debug_info: Option<DebugInfoForm>,
+    /// The version of the GCInfo of JIT-compiled code; `None` if it is not read.
+    pub(crate) gc_info: Option<u32>,
     pub(crate) frames: FrameKinds,
 }
 

@@ -203,9 +203,22 @@ impl Runtime {
     /// Walks the frames of a thread. `registers` are the thread's own; without them the walk starts at the
     /// innermost explicit frame, which is right for a thread in native code.
     pub(crate) fn stack(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
+        self.visit_stack(memory, thread, registers, &mut |_, _| {})
+    }
+
+    /// Walks the frames of a thread, as [`stack`](Self::stack), and passes each managed frame with its
+    /// registers to `visit`: also frames of a deep stack that the result leaves out.
+    pub(crate) fn visit_stack(
+        &self,
+        memory: &dyn Memory,
+        thread: &Thread,
+        registers: Option<&Registers>,
+        visit: &mut dyn FnMut(&Frame, &Registers),
+    ) -> Stack {
         // The headers of a damaged core dump can be of another processor than its runtime.
         let registers = registers.filter(|registers| registers.processor() == self.processor());
-        let mut stack = self.walk(memory, thread, registers);
+        let explicit = ExplicitFrames { next: thread.frame.get(), thread: thread.address.get() };
+        let mut stack = self.walk(memory, explicit, registers, visit);
         if registers.is_none() && thread.is_cooperative {
             stack.gaps.insert(0, (0, Gap::Running));
         } else if registers.is_none() && stack.frames.is_empty() && stack.gaps.is_empty() && thread.os_id != 0
@@ -237,22 +250,15 @@ impl Runtime {
 
     /// Walks the frames of a thread that the runtime does not know.
     pub(crate) fn native_stack(&self, memory: &dyn Memory, registers: &Registers) -> Stack {
-        self.walk_from(memory, ExplicitFrames { next: 0, thread: 0 }, Some(registers))
+        self.walk(memory, ExplicitFrames { next: 0, thread: 0 }, Some(registers), &mut |_, _| {})
     }
 
-    fn walk(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
-        self.walk_from(
-            memory,
-            ExplicitFrames { next: thread.frame.get(), thread: thread.address.get() },
-            registers,
-        )
-    }
-
-    fn walk_from(
+    fn walk(
         &self,
         memory: &dyn Memory,
         mut explicit: ExplicitFrames,
         registers: Option<&Registers>,
+        visit: &mut dyn FnMut(&Frame, &Registers),
     ) -> Stack {
         let mut stack = Stack::default();
         // The highest stack pointer of managed frames: explicit frames below it belong to frames that were
@@ -304,6 +310,7 @@ impl Runtime {
                     }
                     if let Some(code) = code.filter(|_| !is_native) {
                         stack.frames.push(frame);
+                        visit(&frame, &registers);
                         managed_caller_of(memory, &code, &registers, position)
                     } else {
                         self.native_caller(memory, &mut stack, explicit.next, (&registers, frame))
@@ -376,7 +383,7 @@ impl Runtime {
     }
 
     /// The first word of explicit frames of a kind.
-    fn frame_kind(&self, kind: Option<FrameKind>) -> Option<u64> {
+    pub(crate) fn frame_kind(&self, kind: Option<FrameKind>) -> Option<u64> {
         match kind? {
             FrameKind::Vtable { slot } => Some(self.slot(slot)),
             FrameKind::Identifier(identifier) => Some(identifier),

@@ -195,7 +195,7 @@ impl Types<'_> {
 
     /// Returns the type of a field that is a structure or an enumeration; `None` for other fields, and if the
     /// module does not lead to the type.
-    fn value_type(
+    pub(crate) fn value_type(
         self,
         module: &Module,
         metadata: &ProgramMetadata<'_>,

@@ -8,6 +8,7 @@
 mod aot;
 mod debug_directory;
 mod entry_point;
+mod gc_info;
 mod il_offset;
 mod method_table;
 
@@ -61,6 +62,20 @@ impl Types<'_> {
             CodeOrigin::NativeAot { method } => return self.aot_method(method),
         };
         self.method_of(method_desc).ok()
+    }
+
+    /// Returns the method of managed code with the type that it is of; `None` if the memory lacks the way to
+    /// it, and for code of NativeAOT programs.
+    pub(crate) fn method_and_type(self, code: &Code) -> Option<(Method, TypeHandle)> {
+        let method_desc = match code.origin {
+            CodeOrigin::Jit { method_desc } => method_desc,
+            CodeOrigin::ReadyToRun { module, index } => {
+                self.entry_point(module, code.function.image_base, index).ok().flatten()?.0
+            }
+            CodeOrigin::NativeAot { .. } => return None,
+        };
+        let method_table = self.memory().type_handle(self.chunk(method_desc).ok()?).ok()?;
+        Some((self.method_of(method_desc).ok()?, method_table))
     }
 
     /// Returns a method by the address of its MethodDesc.

@@ -38,6 +38,24 @@ pub(crate) fn field(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option<
     Some(printer.text)
 }
 
+/// Returns true if a method has `this`, and the types of its parameters; `None` if its signature is damaged.
+pub(crate) fn parameters(signature: &[u8]) -> Option<(bool, Vec<&[u8]>)> {
+    let mut bytes = Bytes(signature);
+    let convention = bytes.byte()?;
+    if convention & GENERIC != 0 {
+        bytes.number()?;
+    }
+    let count = bytes.number()?;
+    bytes.skip_type(MAX_DEPTH)?;
+    let mut types = Vec::new();
+    for _ in 0..count {
+        let before = bytes.0;
+        bytes.skip_type(MAX_DEPTH)?;
+        types.push(before.get(..before.len().saturating_sub(bytes.0.len()))?);
+    }
+    Some((convention & HAS_THIS != 0 && convention & EXPLICIT_THIS == 0, types))
+}
+
 /// The type of a field that is neither primitive nor a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueType {
@@ -209,15 +227,54 @@ fn primitive_name(kind: u8) -> Option<&'static str> {
 }
 
 /// The first byte of the signature of a field.
-const FIELD: u8 = 6;
+pub(crate) const FIELD: u8 = 6;
 /// Bits of the calling convention.
 const HAS_THIS: u8 = 0x20;
+const EXPLICIT_THIS: u8 = 0x40;
 const GENERIC: u8 = 0x10;
 
 /// The bytes of a signature.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
+    /// Skips a type.
+    fn skip_type(&mut self, depth: u32) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        match self.byte()? {
+            // Modifiers precede the type.
+            0x1f | 0x20 => {
+                self.number()?;
+                self.skip_type(depth)
+            }
+            0x0f | 0x10 | 0x1d | 0x45 => self.skip_type(depth),
+            0x11 | 0x12 | 0x13 | 0x1e => self.number().map(|_| ()),
+            0x14 => {
+                self.skip_type(depth)?;
+                self.number()?;
+                for _ in 0..2 {
+                    for _ in 0..self.number()? {
+                        self.number()?;
+                    }
+                }
+                Some(())
+            }
+            0x15 => {
+                self.byte()?;
+                self.number()?;
+                (0..self.number()?).try_for_each(|_| self.skip_type(depth))
+            }
+            0x1b => {
+                if self.byte()? & GENERIC != 0 {
+                    self.number()?;
+                }
+                let count = self.number()?.checked_add(1)?;
+                (0..count).try_for_each(|_| self.skip_type(depth))
+            }
+            0x01..=0x0e | 0x16 | 0x18 | 0x19 | 0x1c => Some(()),
+            _ => None,
+        }
+    }
+
     fn byte(&mut self) -> Option<u8> {
         let (byte, rest) = self.0.split_first()?;
         self.0 = rest;

@@ -26,6 +26,20 @@ pub(crate) fn function_length(memory: &dyn Memory, unwind_info: u64) -> MemoryRe
     Ok(u64::from(memory.u32(unwind_info)? & 0x3_ffff).wrapping_mul(INSTRUCTION))
 }
 
+/// Returns the number of bytes of an `.xdata` record, with the address of the handler of exceptions.
+pub(crate) fn information_size(memory: &dyn Memory, at: u64) -> MemoryResult<u64> {
+    let header = memory.u32(at)?;
+    let (mut epilogs, mut words, mut size) = (header >> 22 & 0x1f, header >> 27, 8_u64);
+    if epilogs == 0 && words == 0 {
+        let extension = memory.u32(offset(at, 4))?;
+        (epilogs, words, size) = (extension & 0xffff, extension >> 16 & 0xff, 12);
+    }
+    if header >> 21 & 1 != 0 {
+        epilogs = 0;
+    }
+    Ok(u64::from(epilogs).wrapping_add(words.into()).wrapping_mul(4).wrapping_add(size))
+}
+
 /// Returns the registers in the caller of a frame.
 pub(super) fn unwind(
     memory: &dyn Memory,

@@ -1,5 +1,7 @@
 //! The registers of a thread.
 
+use std::fmt;
+
 use crate::processor::Processor;
 
 /// A general register of a processor.
@@ -59,12 +61,42 @@ impl Register {
         Self(number & 31 | AARCH64)
     }
 
+    /// The register with a number, as instructions of a processor number it.
+    pub(crate) const fn of_processor(processor: Processor, number: u8) -> Self {
+        match processor {
+            Processor::X86_64 => Self::of_number(number),
+            Processor::Aarch64 => Self::x(number),
+        }
+    }
+
+    /// The stack pointer of a processor.
+    pub(crate) const fn stack_pointer(processor: Processor) -> Self {
+        match processor {
+            Processor::X86_64 => Self::RSP,
+            Processor::Aarch64 => Self::SP,
+        }
+    }
+
     const fn processor(self) -> Processor {
         if self.0 < AARCH64 { Processor::X86_64 } else { Processor::Aarch64 }
     }
 
     const fn is_stack_pointer(self) -> bool {
         matches!(self, Self::RSP | Self::SP)
+    }
+}
+
+impl fmt::Display for Register {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const X86_64: [&str; 8] = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
+        let number = self.0 & 31;
+        match (self.processor(), X86_64.get(usize::from(number))) {
+            (Processor::X86_64, Some(name)) => f.write_str(name),
+            (Processor::X86_64, None) => write!(f, "r{number}"),
+            (Processor::Aarch64, _) if self.is_stack_pointer() => f.write_str("sp"),
+            (Processor::Aarch64, _) if *self == Self::FP => f.write_str("fp"),
+            (Processor::Aarch64, _) => write!(f, "x{number}"),
+        }
     }
 }
 
@@ -222,6 +254,14 @@ impl Registers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn registers_have_the_names_of_their_processor() {
+        let names = [Register::RAX, Register::RBP, Register::R8, Register::R15].map(|of| of.to_string());
+        assert_eq!(names, ["rax", "rbp", "r8", "r15"]);
+        let names = [Register::x(0), Register::x(19), Register::FP, Register::SP].map(|of| of.to_string());
+        assert_eq!(names, ["x0", "x19", "fp", "sp"]);
+    }
 
     #[test]
     fn only_given_registers_are_known() {

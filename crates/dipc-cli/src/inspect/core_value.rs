@@ -79,7 +79,7 @@ pub(crate) fn field_type(dump: &Dump<'_>, field: &Field, value: &Value) -> Strin
 }
 
 /// The C# name of a type in the notation of signatures.
-fn declared_type(text: &str) -> String {
+pub(crate) fn declared_type(text: &str) -> String {
     let name = ["value class ", "class "].into_iter().find_map(|prefix| text.strip_prefix(prefix));
     type_text(Some(name.unwrap_or(text)), 0)
 }

@@ -70,6 +70,7 @@ mod runtime;
 mod scale;
 mod seccomp;
 mod single_file;
+mod stack_roots;
 mod stacks;
 mod static_fields;
 mod stopping;

@@ -194,7 +194,8 @@ fn the_heap_of_a_running_program_is_read_without_a_session() {
             "{}",
             heap.stderr
         );
-        assert!(heap.stderr.contains("Local variables: "), "{}", heap.stderr);
+        // The main thread waits: its own references are known without stopping it.
+        assert!(!heap.stderr.contains("Local variables of "), "{}", heap.stderr);
     }
     let page = run(["dump", "analyze", "-p", &pid, "heap", "--format", "html"]).with_code(0).text();
     assert!(page.contains("Shop.Ring") && page.trim_end().ends_with("</html>"));

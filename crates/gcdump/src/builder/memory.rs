@@ -170,6 +170,30 @@ impl MemoryGraphBuilder {
         self.builder.add_root(group, target);
     }
 
+    /// Adds a local variable that refers to an object. `name` is that of its group of roots, in brackets: the
+    /// frame with the place of the variable.
+    ///
+    /// ```
+    /// use gcdump::{MemoryGraphBuilder, MemoryType};
+    ///
+    /// let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+    /// builder.add_module(1, "/app/shop.dll");
+    /// let name = "Shop.Row";
+    /// builder.add_type(MemoryType { id: 2, module_id: 1, name, whole_name: name, is_array: false });
+    /// builder.add_object(0x1000, 2, 24);
+    /// builder.add_variable("[frame Shop.Program.Main: rbx]", 0x1000);
+    /// let graph = builder.finish()?;
+    /// let groups: Vec<_> = graph.groups().iter().map(|group| group.csharp()).collect();
+    /// assert!(groups.iter().any(|group| group == "[frame Shop.Program.Main: rbx]"), "{groups:?}");
+    /// # Ok::<(), gcdump::Error>(())
+    /// ```
+    pub fn add_variable(&mut self, name: &str, target: u64) {
+        let variables = self.builder.groups.child(RootGroups::ALL, "[local vars]");
+        let group = self.builder.groups.child(variables, &limited_name(name));
+        let target = self.builder.encode_target(target).0;
+        self.builder.add_root(group, target);
+    }
+
     /// Adds a static field that refers to an object. `type_id` is the type of the object, `owner` the name of
     /// the type that declares the field.
     ///

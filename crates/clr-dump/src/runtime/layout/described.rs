@@ -161,6 +161,7 @@ const CONSTANTS: &[(&str, &str, u64)] = &[
     ("RangeSectionFragment", "RangeBegin", 8),
     ("RangeSectionFragment", "RangeEndOpen", 16),
     ("RangeSectionFragment", "RangeSection", 24),
+    ("RealCodeHeader", "GCInfo", 16),
     ("RealCodeHeader", "MethodDesc", 24),
     ("RealCodeHeader", "NumUnwindInfos", 32),
     ("RealCodeHeader", "UnwindInfos", 36),
@@ -317,6 +318,9 @@ impl Layout {
             && let Some(bits) = u32::try_from(bits).ok().filter(|bits| (1..=24).contains(bits))
         {
             self.method_row_bits = bits;
+        }
+        if let Some(version) = contracts.number("GCInfoVersion") {
+            self.gc_info = u32::try_from(version).ok();
         }
         if let Some(identifier) = contracts.number("InlinedCallFrameIdentifier") {
             self.frames.inlined_call = FrameKind::Identifier(identifier);

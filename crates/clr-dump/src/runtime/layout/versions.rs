@@ -91,6 +91,7 @@ pub(crate) const NET_3_1: Layout = Layout {
     code_ranges: CodeRanges::List,
     nibble_map: NibbleMap::Linear,
     debug_info: Some(DebugInfoForm { patchpoints: None, bounds: BoundsForm::Nibbles }),
+    gc_info: Some(2),
     frames: FrameKinds {
         inlined_call: FrameKind::Vtable { slot: 153 },
         inlined_call_registers: 32,
@@ -171,6 +172,7 @@ pub(crate) const NET_8: Layout = Layout {
     code_ranges: CodeRanges::Tree,
     nibble_map: NibbleMap::Linear,
     debug_info: Some(DebugInfoForm { patchpoints: Some(PATCHPOINTS_8), bounds: BoundsForm::Nibbles }),
+    gc_info: Some(2),
     frames: FrameKinds {
         inlined_call: FrameKind::Vtable { slot: 134 },
         inlined_call_registers: 32,
@@ -249,6 +251,7 @@ pub(crate) const NET_9: Layout = Layout {
     code_ranges: CodeRanges::Tree,
     nibble_map: NibbleMap::Linear,
     debug_info: Some(DebugInfoForm { patchpoints: Some(PATCHPOINTS_8), bounds: BoundsForm::Nibbles }),
+    gc_info: Some(3),
     frames: FrameKinds {
         inlined_call: FrameKind::Vtable { slot: 137 },
         inlined_call_registers: 24,
@@ -321,6 +324,7 @@ pub(crate) const NET_10: Layout = Layout {
         patchpoints: Some(PATCHPOINTS_10),
         bounds: BoundsForm::Bits { of_source: 2 },
     }),
+    gc_info: Some(4),
     frames: FrameKinds {
         inlined_call: FrameKind::Identifier(1),
         inlined_call_registers: 24,
@@ -387,6 +391,7 @@ pub(crate) const DESCRIBED: Layout = Layout {
     code_ranges: CodeRanges::Tree,
     nibble_map: NibbleMap::WithPointers,
     debug_info: None,
+    gc_info: None,
     frames: FrameKinds { inlined_call: FrameKind::Identifier(1), ..NATIVE_AOT.frames },
 };
 
@@ -466,6 +471,7 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
     code_ranges: CodeRanges::None,
     nibble_map: NibbleMap::Linear,
     debug_info: None,
+    gc_info: None,
     frames: FrameKinds {
         inlined_call: FrameKind::Transition,
         inlined_call_registers: 0,

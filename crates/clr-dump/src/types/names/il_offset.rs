@@ -1,5 +1,6 @@
 //! The IL of code.
 
+use crate::code::debug_info::DebugInfoPlace;
 use crate::code::map::{Code, CodeOrigin};
 use crate::memory::MemoryResult;
 use crate::memory::address::Address;
@@ -27,17 +28,18 @@ impl Types<'_> {
     /// # }
     /// ```
     pub fn il_offset(self, code: &Code, address: Address) -> Option<u32> {
-        self.read_il_offset(code, address).ok().flatten()
+        self.debug_info(code, address).ok().flatten()?.il_offset(self.memory()).ok().flatten()
     }
 
-    fn read_il_offset(self, code: &Code, address: Address) -> MemoryResult<Option<u32>> {
+    /// Returns the debug info of the method of code at an address.
+    pub(crate) fn debug_info(self, code: &Code, address: Address) -> MemoryResult<Option<DebugInfoPlace>> {
         let map = self.runtime().code();
         match code.origin {
-            CodeOrigin::Jit { .. } => map.jit_il_offset(self.memory(), address.get()),
+            CodeOrigin::Jit { .. } => map.jit_debug_info(self.memory(), address.get()),
             CodeOrigin::ReadyToRun { module, index } => {
                 let base = code.function.image_base;
                 let Some((_, first)) = self.entry_point(module, base, index)? else { return Ok(None) };
-                map.image(self.memory(), base)?.il_offset(self.memory(), first, address.get())
+                map.image(self.memory(), base)?.debug_info(self.memory(), first, address.get())
             }
             CodeOrigin::NativeAot { .. } => Ok(None),
         }

@@ -22,6 +22,7 @@ mod tasks;
 mod threadpool;
 mod threads;
 mod timers;
+mod variables;
 mod wait_words;
 
 use std::cell::OnceCell;
@@ -154,6 +155,18 @@ struct StacksArgs {
     /// Show native frames along with managed ones, and the threads that have never run managed code
     #[arg(long)]
     native: bool,
+    /// Show the arguments of each frame, and `this`
+    #[arg(long)]
+    arguments: bool,
+    /// Show the local variables of each frame, by number
+    #[arg(long)]
+    locals: bool,
+}
+
+impl StacksArgs {
+    const fn has_variables(&self) -> bool {
+        self.arguments || self.locals
+    }
 }
 
 #[derive(Debug, Args)]
@@ -304,6 +317,10 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, reads: &Core
     let analysis = &*analysis;
     match view {
         View::Threads(of) => threads::print(analysis, of.live, format)?,
+        View::Stacks(of) if of.has_variables() => {
+            let variables = variables::Chosen { arguments: of.arguments, locals: of.locals };
+            variables::print(analysis, Shown::with_native(of.native), variables, format)?;
+        }
         View::Stacks(of) => stacks::print(analysis, Shown::with_native(of.native), format)?,
         View::Exceptions(of) => exceptions::print(analysis, of.address.map(Address::new), format)?,
         View::Locks => locks::print(analysis, format)?,
@@ -328,6 +345,7 @@ impl View {
             Self::Tasks(_) => check_described(runtime, "the fields of tasks"),
             Self::Timers(_) => check_described(runtime, "the fields of timers"),
             Self::Channels(_) => check_described(runtime, "the fields of channels"),
+            Self::Stacks(of) if of.has_variables() => check_described(runtime, "the variables of frames"),
             _ => Ok(()),
         }
     }
@@ -349,7 +367,10 @@ impl View {
     ) -> Result<Option<Exit>, Failure> {
         let source = reads.source;
         let dump = source.dump(runtime);
-        let shows_values = matches!(self, Self::Object(_) | Self::Statics(_));
+        let shows_values = match self {
+            Self::Stacks(of) => of.has_variables(),
+            view => matches!(view, Self::Object(_) | Self::Statics(_)),
+        };
         if shows_values && source.core().is_some_and(CoreFile::is_without_numbers) {
             messages::note("The numbers of the program were removed from this core dump, and are shown as 0");
         }

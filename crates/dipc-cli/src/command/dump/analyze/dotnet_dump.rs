@@ -133,17 +133,28 @@ fn of_threads(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
     Ok(Some(match line.name {
         "clrstack" | "parallelstacks" | "pstacks" | "stacks" => {
             // -a is "all threads" of pstacks, and "arguments and local variables" of clrstack.
-            let locals = if line.name == "clrstack" { LOCALS } else { AS_EVER };
+            let is_parallel = matches!(line.name, "parallelstacks" | "pstacks");
+            let variables = if is_parallel { LOCALS } else { AS_EVER };
             line.check(&[
                 ("-all", AS_EVER),
                 ("-f", AS_EVER),
-                ("-a", locals),
-                ("-l", LOCALS),
-                ("-p", LOCALS),
+                ("-a", AS_EVER),
+                ("-l", variables),
+                ("-p", variables),
+                ("-gc", "paths shows the objects that frames hold, with the place of each in its frame"),
                 ("-r", "registers are not shown; stacks --native begins with the instruction pointer"),
             ])?;
             line.check_values(0)?;
-            line.view("stacks", line.has("-f").then(|| "--native".to_owned()))
+            let has_all = !is_parallel && line.has("-a");
+            let mut flags = Vec::new();
+            for (flag, is_there) in [
+                ("--native", line.has("-f")),
+                ("--arguments", has_all || line.has("-p")),
+                ("--locals", has_all || line.has("-l")),
+            ] {
+                flags.extend(is_there.then(|| flag.to_owned()));
+            }
+            line.view("stacks", flags)
         }
         "clrthreads" | "threads" => {
             line.check(&[
@@ -347,7 +358,7 @@ fn of_generation(line: &Line<'_>, generation: &str) -> Vec<String> {
 /// A flag that changes nothing, because the view is always so, or that the view has too.
 const AS_EVER: &str = "";
 /// The help for flags that show variables.
-const LOCALS: &str = "arguments and local variables are not shown; paths shows the objects that they hold";
+const LOCALS: &str = "clrstack -a shows the arguments and local variables of each thread's frames";
 
 /// The flags of `dumpheap`.
 const OF_HEAP: [(&str, &str); 13] = [
@@ -528,6 +539,9 @@ mod tests {
             ("CLRStack -all", "stacks"),
             ("clrstack -f", "stacks --native"),
             ("clrstack -all --format json", "stacks --format json"),
+            ("clrstack -a", "stacks --arguments --locals"),
+            ("clrstack -p -f", "stacks --native --arguments"),
+            ("clrstack -l", "stacks --locals"),
             ("threads -live", "threads --live"),
             ("threads --format json", "threads --format json"),
             ("pe", "exceptions"),
@@ -596,7 +610,7 @@ mod tests {
     #[test]
     fn rejects_unsupported_flags_by_name_with_an_alternative() {
         for (command, flags) in [
-            ("clrstack", "-a -l -p -r"),
+            ("clrstack", "-r -gc"),
             ("pstacks", "-l -p -r"),
             ("clrthreads", "-managedexception"),
             ("pe", "-ccw"),

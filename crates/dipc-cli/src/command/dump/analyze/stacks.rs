@@ -39,7 +39,7 @@ impl Shown {
         if native { Self::All } else { Self::Managed }
     }
 
-    fn has(self, frame: &FrameText) -> bool {
+    pub(super) fn has(self, frame: &FrameText) -> bool {
         self != Self::Managed || frame.is_managed()
     }
 }
@@ -144,7 +144,7 @@ const MIN_NAME_WIDTH: usize = 16;
 const METHOD_WIDTH: usize = 60;
 
 /// The gaps of the frames that are shown.
-fn shown_gaps(stack: &Stack, shown: Shown) -> impl Iterator<Item = &(usize, Gap)> {
+pub(super) fn shown_gaps(stack: &Stack, shown: Shown) -> impl Iterator<Item = &(usize, Gap)> {
     stack.gaps.iter().filter(move |(_, gap)| shown != Shown::Managed || !gap.is_native())
 }
 

@@ -1,0 +1,112 @@
+//! Words of stacks that refer to objects, with their places.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::code::map::Code;
+use crate::dump::Dump;
+use crate::heap::Heap;
+use crate::heap::regions::HeapLayout;
+use crate::memory::address::Address;
+use crate::threads::all_stacks::ThreadStacks;
+use crate::threads::roots::{RootPlace, StackRoot};
+
+/// Maximum number of places with a name of their own.
+const MAX_PLACES: usize = 1 << 18;
+
+/// The words of all stacks that can be addresses of objects.
+pub(crate) struct StackWords {
+    /// The words in rising order, with the numbers of their places.
+    pub(crate) words: Vec<(Address, u32)>,
+    pub(crate) places: StackPlaces,
+    /// Threads with stacks that could not be searched.
+    pub(crate) stacks_without_roots: u64,
+}
+
+impl StackWords {
+    pub(crate) fn read(heap: Heap<'_>, stacks: &ThreadStacks, layout: &HeapLayout) -> Self {
+        let mut all = Self { words: Vec::new(), places: StackPlaces::default(), stacks_without_roots: 0 };
+        for of in &stacks.managed {
+            let roots = heap.dump.threads().stack_roots(&of.thread, of.registers.as_ref());
+            for root in roots.roots.iter().filter(|root| layout.contains(root.word.get())) {
+                let place = all.places.number(root);
+                all.words.push((root.word, place));
+            }
+            if roots.is_incomplete {
+                let words = heap.stack_words_in(layout, &of.thread, &of.stack, of.registers.as_ref());
+                all.words.extend(words.into_iter().map(|word| (word, StackPlaces::WHOLE)));
+            }
+            // The thread runs managed code, in which only registers locate its frames.
+            if of.registers.is_none() && of.thread.is_cooperative {
+                all.stacks_without_roots = all.stacks_without_roots.saturating_add(1);
+            }
+        }
+        all.words.sort_unstable();
+        all.words.dedup();
+        all
+    }
+}
+
+/// The places of words of stacks, by number.
+#[derive(Debug, Default)]
+pub(crate) struct StackPlaces {
+    places: Vec<Place>,
+    /// The numbers by the start of the code and the place in its frame.
+    numbers: HashMap<(Option<u64>, RootPlace), u32>,
+}
+
+#[derive(Debug)]
+struct Place {
+    code: Option<Code>,
+    in_frame: RootPlace,
+    name: Option<Arc<str>>,
+}
+
+impl StackPlaces {
+    /// The number of any word of a stack whose frames are incomplete.
+    const WHOLE: u32 = u32::MAX;
+
+    fn number(&mut self, root: &StackRoot) -> u32 {
+        if self.places.len() >= MAX_PLACES {
+            return Self::WHOLE;
+        }
+        let key = (root.code.map(|code| code.function.begin), root.place);
+        *self.numbers.entry(key).or_insert_with(|| {
+            self.places.push(Place { code: root.code, in_frame: root.place, name: None });
+            u32::try_from(self.places.len()).unwrap_or(Self::WHOLE).saturating_sub(1)
+        })
+    }
+
+    fn place(&self, number: u32) -> Option<&Place> {
+        self.places.get(usize::try_from(number).ok()?)
+    }
+
+    /// Returns true if code uses the reference.
+    pub(crate) fn is_exact(&self, number: u32) -> bool {
+        self.place(number).is_some_and(|place| place.in_frame.is_exact())
+    }
+
+    /// Counts the objects that have only words that need not be used. Equal objects follow one another.
+    pub(crate) fn count_conservative(&self, objects: &[(Address, u32)]) -> u64 {
+        let of_object = objects.chunk_by(|one, next| one.0 == next.0);
+        let conservative = of_object.filter(|places| places.iter().all(|(_, place)| !self.is_exact(*place)));
+        u64::try_from(conservative.count()).unwrap_or(u64::MAX)
+    }
+
+    /// The name of a place: the method of the frame, and the register or the place on the stack.
+    pub(crate) fn name(&mut self, dump: &Dump<'_>, number: u32) -> Arc<str> {
+        let Some(place) = usize::try_from(number).ok().and_then(|number| self.places.get_mut(number)) else {
+            return Arc::from("[stack: conservative]");
+        };
+        Arc::clone(place.name.get_or_insert_with(|| {
+            let Some(code) = &place.code else { return Arc::from("[frames of the runtime: conservative]") };
+            let method = dump.types().method(code).and_then(|method| method.name);
+            let name = match method {
+                Some(name) => format!("{}.{}", name.type_name, name.name),
+                None => format!("{:#x}", code.function.begin),
+            };
+            format!("[frame {name}: {}]", place.in_frame).into()
+        }))
+    }
+}
