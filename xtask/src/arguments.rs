@@ -87,7 +87,7 @@ pub(crate) enum Task {
     /// engine that cannot be installed is named, and not run.
     Fleet(FleetOptions),
     /// Measures the kernel's samples of real runtimes against the kernel's account, the programs' own clocks,
-    /// EventPipe's sampler and perf, and prints tables (about 8 min)
+    /// EventPipe's sampler and perf, and prints tables (about 14 min)
     ///
     /// It needs Linux, the right to sample (root, or kernel.perf_event_paranoid of at most 1), the runtimes
     /// of `cargo xtask runtimes`, python3, and perf for one table. Nothing is judged: figures of a loaded
@@ -317,7 +317,8 @@ pub(crate) struct FleetOptions {
 }
 
 /// The tables of `cargo xtask sampling`.
-pub(crate) const SAMPLING_PARTS: [&str; 6] = ["split", "account", "chains", "waits", "perf", "costs"];
+pub(crate) const SAMPLING_PARTS: [&str; 7] =
+    ["split", "account", "chains", "waits", "perf", "costs", "machine"];
 
 /// The arguments of `cargo xtask sampling`.
 #[derive(Args)]
