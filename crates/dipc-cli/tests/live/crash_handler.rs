@@ -1,5 +1,5 @@
 //! `dipc crash-handler`: its settings of the kernel, in a folder like the kernel's, and core dumps as the
-//! kernel gives them to it. A real kernel gives it real ones in `cargo xtask vm --trial crashes`.
+//! kernel gives them to it.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
