@@ -24,8 +24,14 @@ pub fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(String,
     attributes
 }
 
+/// Returns true if the process has stated its environment, or has been asked for it.
+pub(crate) fn is_known(process: &Watched) -> bool {
+    process.attributes.get().is_some()
+}
+
 /// Returns the attributes of a process that is not watched, by the system: a program without .NET, or one
-/// that has not answered. `name` and `container` are as its samples have them.
+/// that has not answered. `name` and `container` are as its samples have them. Its environment, which any
+/// user can set, changes neither its number nor its container and pod.
 pub(crate) fn attributes_of_system(
     pid: u32,
     name: Option<&str>,
@@ -37,6 +43,10 @@ pub(crate) fn attributes_of_system(
     let environment = dipc_client::ProcessView::of(pid).environment().unwrap_or_default();
     let environment = Environment(&environment);
     let mut add = |key: &str, value: String| add(&mut attributes, key, value);
+    let of_system = Container::of_process(pid).unwrap_or_default();
+    add("process.pid", pid.to_string());
+    add("container.id", container.map(str::to_owned).or(of_system.id).unwrap_or_default());
+    add("k8s.pod.uid", of_system.pod_uid.unwrap_or_default());
     for (key, value) in environment.service() {
         add(&key, value);
     }
@@ -44,9 +54,6 @@ pub(crate) fn attributes_of_system(
     add("service.name", name.to_owned());
     add("process.executable.name", name.to_owned());
     add("process.executable.path", executable_path(pid));
-    let of_system = Container::of_process(pid).unwrap_or_default();
-    add("container.id", container.map(str::to_owned).or(of_system.id).unwrap_or_default());
-    add("k8s.pod.uid", of_system.pod_uid.unwrap_or_default());
     for (key, value) in environment.pod() {
         add(key, value);
     }

@@ -119,7 +119,7 @@ impl BundledFile {
             let mut unpacked = Vec::new();
             // The buffer grows with the unpacked bytes: a wrong size allocates nothing.
             DeflateDecoder::new(&*content)
-                .take(self.size)
+                .take(self.size.saturating_add(1))
                 .read_to_end(&mut unpacked)
                 .map_err(|_| Error::Bundle("a file in it does not unpack"))?;
             content = unpacked;
@@ -127,7 +127,7 @@ impl BundledFile {
         if content.len() as u64 == self.size {
             Ok(content)
         } else {
-            Err(Error::Bundle("a file in it is shorter than its list says"))
+            Err(Error::Bundle("a file in it has another size than its list says"))
         }
     }
 }

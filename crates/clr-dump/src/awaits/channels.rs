@@ -20,17 +20,21 @@ const NAMESPACE: &str = "System.Threading.Channels.";
 /// Their names without arguments.
 const TYPES: [&str; 5] = [
     "BoundedChannel`1",
-    "RendezvousChannel`1",
+    RENDEZVOUS,
     "SingleConsumerUnboundedChannel`1",
     "UnboundedChannel`1",
     "UnboundedPrioritizedChannel`1",
 ];
 /// Maximum number of channels of a heap.
 const MAX_CHANNELS: usize = 1 << 16;
-/// Maximum number of operations of a channel.
+/// The type of channels without places for items.
+const RENDEZVOUS: &str = "RendezvousChannel`1";
+/// Maximum number of operations of a channel, and of all channels.
 const MAX_OPERATIONS: usize = 1 << 16;
-/// Maximum number of objects of a chain.
+const MAX_ALL_OPERATIONS: usize = 1 << 18;
+/// Maximum number of objects of a chain, and of all chains.
 const MAX_CHAIN: usize = 64;
+const MAX_ALL_CHAINS: usize = 1 << 20;
 /// The fields with operations that wait: queues, rings by their first and their last operation, and one
 /// operation.
 const READERS: [&str; 6] = [
@@ -66,7 +70,7 @@ pub struct Channel {
     pub type_handle: TypeHandle,
     /// The maximum number of items; `None` if it has none.
     pub capacity: Option<u64>,
-    /// The number of items that nobody has read; `None` if the memory lacks it.
+    /// The number of unread items; `None` if the memory lacks it.
     pub items: Option<u64>,
     /// True if nothing is written any more (`ChannelWriter.Complete`).
     pub is_completed: bool,
@@ -77,9 +81,9 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Returns true if it contains as many items as it may.
+    /// Returns true if it contains as many items as it may. One without places for items is never full.
     pub fn is_full(&self) -> bool {
-        self.items.zip(self.capacity).is_some_and(|(items, capacity)| items >= capacity)
+        self.items.zip(self.capacity).is_some_and(|(items, capacity)| capacity > 0 && items >= capacity)
     }
 }
 
@@ -117,9 +121,16 @@ impl Awaits<'_> {
         }
         let links = self.links()?;
         let index = links.nodes.iter().enumerate().map(|(index, node)| (node.address, index)).collect();
-        let reader = Reader { heap, links: &links, index };
+        let mut reader = Reader {
+            heap,
+            links: &links,
+            index,
+            operations: MAX_ALL_OPERATIONS,
+            nodes: MAX_ALL_CHAINS,
+            is_truncated: found.is_truncated || links.is_full,
+        };
         let channels = found.channels.iter().map(|(address, of)| reader.channel(*address, *of)).collect();
-        Ok(Channels { channels, is_truncated: found.is_truncated || links.is_full, walk })
+        Ok(Channels { channels, is_truncated: reader.is_truncated, walk })
     }
 }
 
@@ -148,26 +159,43 @@ struct Reader<'r> {
     links: &'r AwaitLinks,
     /// The nodes of the links by the addresses of their objects.
     index: HashMap<Address, usize>,
+    /// The operations and the objects of chains that may still be read.
+    operations: usize,
+    nodes: usize,
+    /// True if a limit cut off something.
+    is_truncated: bool,
 }
 
 impl Reader<'_> {
-    fn channel(&self, address: Address, type_handle: TypeHandle) -> Channel {
-        let waiters = |fields: &[&str]| {
-            let operations = fields.iter().flat_map(|field| self.operations(address, field));
-            operations.take(MAX_OPERATIONS).map(|operation| self.waiter(operation)).collect()
-        };
-        let capacity = self.number(address, "_bufferedCapacity");
-        // A channel without places for items hands each over.
-        let is_rendezvous = capacity.is_none() && self.reference(address, "_items").is_none();
+    fn channel(&mut self, address: Address, type_handle: TypeHandle) -> Channel {
+        let name = self.heap.dump.types().name(type_handle).unwrap_or_default();
+        // It hands each item over.
+        let is_rendezvous = name.strip_prefix(NAMESPACE).is_some_and(|name| name.starts_with(RENDEZVOUS));
         Channel {
             address,
             type_handle,
-            capacity: capacity.or(is_rendezvous.then_some(0)),
+            capacity: if is_rendezvous { Some(0) } else { self.number(address, "_bufferedCapacity") },
             items: if is_rendezvous { Some(0) } else { self.items(address) },
             is_completed: self.reference(address, "_doneWriting").is_some(),
-            readers: waiters(&READERS),
-            writers: waiters(&WRITERS),
+            readers: self.waiters(address, &READERS),
+            writers: self.waiters(address, &WRITERS),
         }
+    }
+
+    fn waiters(&mut self, channel: Address, fields: &[&str]) -> Vec<ChannelWaiter> {
+        let mut waiters = Vec::new();
+        for field in fields {
+            let operations = self.operations(channel, field);
+            let room = self.operations;
+            self.is_truncated |= operations.len() > room || operations.len() >= MAX_OPERATIONS;
+            self.operations = room.saturating_sub(operations.len());
+            waiters.extend(operations.into_iter().take(room).map(|operation| self.waiter(operation)));
+            if self.operations == 0 {
+                self.is_truncated = true;
+                break;
+            }
+        }
+        waiters
     }
 
     fn items(&self, channel: Address) -> Option<u64> {
@@ -210,12 +238,16 @@ impl Reader<'_> {
         ring
     }
 
-    fn waiter(&self, operation: Address) -> ChannelWaiter {
+    fn waiter(&mut self, operation: Address) -> ChannelWaiter {
         let state = self.reference(operation, "_continuationState");
         let target = state.and_then(|state| self.heap.delegate_target(state).ok());
         let index = |of: Address| self.index.get(&of).copied();
         let first = state.and_then(index).or_else(|| target.and_then(index));
-        let chain = first.map_or_else(Vec::new, |first| self.links.waiters_from(first, MAX_CHAIN));
+        let most = MAX_CHAIN.min(self.nodes);
+        let chain = first.filter(|_| most > 0).map(|first| self.links.waiters_from(first, most));
+        let chain = chain.unwrap_or_default();
+        self.is_truncated |= first.is_some() && chain.len() >= most;
+        self.nodes = self.nodes.saturating_sub(chain.len());
         ChannelWaiter { operation, chain }
     }
 

@@ -150,27 +150,46 @@ impl Types<'_> {
 
     /// Returns the fields that a type declares, static ones as well.
     pub(crate) fn own_fields(self, type_handle: TypeHandle) -> MemoryResult<Vec<Field>> {
+        Ok(self.described_fields(type_handle)?.0)
+    }
+
+    /// Returns true if the memory describes all fields that a type declares.
+    pub(crate) fn describes_fields(self, type_handle: TypeHandle) -> bool {
+        self.described_fields(type_handle).is_ok_and(|(_, is_whole)| is_whole)
+    }
+
+    /// Returns the fields that a type declares, and true if these are all.
+    fn described_fields(self, type_handle: TypeHandle) -> MemoryResult<(Vec<Field>, bool)> {
         let memory = self.memory();
         let module = self.module_at(self.module_of(type_handle)?);
-        let Some(metadata) = self.metadata(&module) else { return Ok(Vec::new()) };
+        let Some(metadata) = self.metadata(&module) else { return Ok((Vec::new(), false)) };
         let row = self.type_row(type_handle)?;
         let numbers = metadata.fields_of_type(row).unwrap_or_default().take(MAX_FIELDS);
         let rows: HashSet<u32> = numbers.filter_map(|number| metadata.field_row(number).ok()).collect();
         let list = memory.u64(offset(self.class(type_handle)?, 24))?;
-        if list == 0 {
-            return Ok(Vec::new());
-        }
         // The runtime does not describe constants, which occupy no memory.
         let has_place = |row: &u32| metadata.field(*row).is_ok_and(|field| !field.is_constant());
         let count = rows.iter().filter(|row| has_place(row)).count();
+        if list == 0 {
+            return Ok((Vec::new(), count == 0));
+        }
         let mut fields = Vec::new();
+        let mut described = 0_usize;
         for index in (0_u64..).take(count) {
             let at = offset(list, index.wrapping_mul(16));
             let (first, second) = (memory.u32(offset(at, 8))?, memory.u32(offset(at, 12))?);
             let row = first & 0x00ff_ffff;
             let (place, kind) = (second & 0x07ff_ffff, u8::try_from(second >> 27).unwrap_or_default());
             let Some(field) = metadata.field(row).ok().filter(|_| rows.contains(&row)) else { continue };
-            if place >= MAX_OFFSET {
+            let storage = match first >> 24 & 7 {
+                0 => Storage::Object,
+                1 => Storage::Static,
+                3 => Storage::Thread,
+                _ => Storage::Elsewhere,
+            };
+            let has_offset = place < MAX_OFFSET;
+            described = described.saturating_add(usize::from(has_offset || storage != Storage::Object));
+            if !has_offset {
                 continue;
             }
             let kind = ValueKind(kind);
@@ -182,15 +201,10 @@ impl Types<'_> {
                 value_type,
                 type_text: signature::field(&metadata, field.signature),
                 offset: place,
-                storage: match first >> 24 & 7 {
-                    0 => Storage::Object,
-                    1 => Storage::Static,
-                    3 => Storage::Thread,
-                    _ => Storage::Elsewhere,
-                },
+                storage,
             });
         }
-        Ok(fields)
+        Ok((fields, described == count))
     }
 
     /// Returns the type of a field that is a structure or an enumeration; `None` for other fields, and if the

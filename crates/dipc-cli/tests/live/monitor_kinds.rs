@@ -1,7 +1,6 @@
 //! Profiles of other kinds than processor time, and exceptions of the past, by a monitor.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -97,19 +96,17 @@ fn the_last_exceptions_are_known_afterwards() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let pid = workload.pid().to_string();
     let filter = format!("ProcessId={pid}");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://{port}");
-    let exceptions = |options: &[&str]| {
-        let fixed = ["exceptions", "-p", &pid, "--monitor", &url];
-        run(fixed.iter().chain(options).copied())
+    let exceptions = |url: &str, options: &[&str]| {
+        run(["exceptions", "-p", &pid, "--monitor", url].into_iter().chain(options.iter().copied()))
     };
-    let refused = exceptions(&[]).with_code(3);
+    // Nothing listens at the first port.
+    let refused = exceptions("http://127.0.0.1:1", &[]).with_code(3);
     refused.assert_error_names(&["the monitor at", "refused"]);
     assert!(refused.stderr.contains("help: 'dipc monitor' keeps"), "{}", refused.stderr);
     let mut running = Running::start(dipc([
         "monitor",
         "--urls",
-        &url,
+        "http://127.0.0.1:0",
         "--filter",
         &filter,
         "--metrics",
@@ -118,6 +115,16 @@ fn the_last_exceptions_are_known_afterwards() {
         "10m",
     ]));
     running.until_said("Listening at   : ");
+    let mut url = String::new();
+    await_that("the whole line is there", || {
+        let said = running.said();
+        let line = said.split_once("Listening at   : ").and_then(|(_, rest)| rest.split_once('\n'));
+        line.is_some_and(|(address, _)| {
+            url = address.trim().to_owned();
+            true
+        })
+    });
+    let exceptions = |options: &[&str]| exceptions(&url, options);
     let list = || {
         let finished = exceptions(&["--format", "json"]);
         (finished.code == Some(0)).then(|| finished.json().as_array().cloned().unwrap_or_default())
@@ -125,7 +132,6 @@ fn the_last_exceptions_are_known_afterwards() {
     await_that("the black box is asked", || list().is_some());
     await_that("exceptions are kept", || {
         workload.run("throw 1");
-        std::thread::sleep(Duration::from_millis(100));
         list().is_some_and(|list| !list.is_empty())
     });
     let [first, ..] = &list().unwrap()[..] else { panic!() };

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -255,6 +255,16 @@ shift; exec "$@""#;
     running.finish().with_code(0);
 }
 
+/// A program that keeps a processor busy until it is dropped.
+struct Busy(Child);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The processes of a user that has no right to others, also those that start later.
 #[test]
 fn without_rights_a_monitor_samples_the_processes_of_its_user() {
@@ -270,17 +280,16 @@ fn without_rights_a_monitor_samples_the_processes_of_its_user() {
     running.until_said("Listening at   : ");
     let mut busy = Command::new("sh");
     busy.args(["-c", "while :; do :; done"]);
-    let mut busy = user.run(busy).spawn().unwrap();
+    let busy = Busy(user.run(busy).spawn().unwrap());
     let socket = user.folder().join("http");
     let samples = || {
         let answer = get(&socket, "/profile?from=60&format=processes")?;
         let report: Value = serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()?;
-        let own = |row: &&Value| row["pid"].as_u64() == Some(busy.id().into());
+        let own = |row: &&Value| row["pid"].as_u64() == Some(busy.0.id().into());
         report["processes"].as_array()?.iter().find(own)?["samples"].as_u64()
     };
     await_that("a process that was started later is sampled", || samples() > Some(0));
-    busy.kill().unwrap();
-    busy.wait().unwrap();
+    drop(busy);
     running.signal(Signal::INT);
     running.finish().with_code(0);
 }

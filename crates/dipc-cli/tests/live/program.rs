@@ -99,6 +99,11 @@ impl Running {
         }
     }
 
+    /// Its standard error so far.
+    pub(crate) fn said(&self) -> String {
+        self.stderr.as_ref().unwrap().text()
+    }
+
     /// Waits until it has printed something on its standard output.
     pub(crate) fn until_printed(&mut self, part: &str) {
         let deadline = Instant::now() + PATIENCE;

@@ -19,13 +19,10 @@ use dipc_collect::StopSignal;
 use dipc_collect::profiles::{self, ProfileRequest};
 use dipc_collect::stream::Limits;
 use nettrace_export::page::{self, Page, PageContents, PageFinding, PageFindings, PageOptions, PageReports};
-use nettrace_export::report::{
-    Overview, Requests, RequestsOptions, RequestsReport, StreamFacts, TopOptions, TopReport,
-};
+use nettrace_export::report::{Overview, Requests, RequestsOptions, StreamFacts};
 use nettrace_export::{
     Format, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileReader, WriteOptions,
 };
-use serde::Serialize;
 
 use super::stream;
 use super::trace::{counters, provider};
@@ -234,16 +231,6 @@ pub struct RequestsRequest {
     pub slower_than: Option<Duration>,
 }
 
-/// The answer with requests.
-#[derive(Serialize)]
-struct RequestsAnswer<'r> {
-    #[serde(flatten)]
-    report: &'r RequestsReport,
-    /// The methods of the requests that are slow enough, if wanted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    slower: Option<TopReport>,
-}
-
 /// Sums up the requests and outgoing calls of a time, as JSON.
 pub(super) fn requests(
     request: RequestsRequest,
@@ -270,9 +257,7 @@ pub(super) fn requests(
     }
     read(&config, request.duration, process, stop, |event| requests.add(event))?;
     let report = requests.finish().unwrap_or_default();
-    let slower = report.slower.as_ref().map(|slower| TopReport::new(slower, TopOptions::default()));
-    let bytes =
-        serde_json::to_vec(&RequestsAnswer { report: &report, slower }).map_err(|error| failed(&error))?;
+    let bytes = serde_json::to_vec(&report).map_err(|error| failed(&error))?;
     begin(sink)?;
     write(sink, &bytes)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -47,6 +48,8 @@ pub(super) struct ProfileExport {
     recordings: Mutex<Option<SyncSender<Vec<u8>>>>,
     log: Log,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// True at the end: no process is asked for its environment then, which can take seconds for each.
+    is_ending: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
@@ -67,9 +70,11 @@ impl ProfileExport {
         let (recordings, received) = mpsc::sync_channel(MAX_WAITING);
         let of_thread = Arc::clone(&log);
         let thread = thread::Builder::new().name("profiles".to_owned());
-        let thread = thread.spawn(move || export(&received, &config, &watched, &of_thread))?;
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let resources = Resources { config, watched, is_ending: Arc::clone(&is_ending) };
+        let thread = thread.spawn(move || export(&received, &resources, &of_thread))?;
         let (recordings, thread) = (Mutex::new(Some(recordings)), Mutex::new(Some(thread)));
-        Ok(Self { recordings, log: Log(log), thread })
+        Ok(Self { recordings, log: Log(log), thread, is_ending })
     }
 
     /// The receiver of recordings, which does not wait.
@@ -86,6 +91,7 @@ impl ProfileExport {
 
     /// Sends the profiles of the recordings that wait. The sampler with the receiver has to be at its end.
     pub(super) fn stop(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
         drop(lock(&self.recordings).take());
         if let Some(thread) = lock(&self.thread).take() {
             // A panic of that thread was printed where it happened.
@@ -98,15 +104,17 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn export(
-    recordings: &Receiver<Vec<u8>>,
-    config: &ProfileExportConfig,
-    watched: &WatchedProcesses,
-    log: &ProfileLog,
-) {
+/// The resources of processes.
+struct Resources {
+    config: ProfileExportConfig,
+    watched: WatchedProcesses,
+    is_ending: Arc<AtomicBool>,
+}
+
+fn export(recordings: &Receiver<Vec<u8>>, resources: &Resources, log: &ProfileLog) {
     while let Ok(bytes) = recordings.recv() {
-        match request(&bytes, |process| resource_of(process, config, watched)) {
-            Ok(Some(request)) => config.sink.send(OtlpSignal::Profiles, request),
+        match request(&bytes, |process| resources.of(process)) {
+            Ok(Some(request)) => resources.config.sink.send(OtlpSignal::Profiles, request),
             Ok(None) => {}
             Err(error) => log(&ProfileMessage::NotExported(error.to_string())),
         }
@@ -126,23 +134,23 @@ fn request(
     Ok((request.profiles > 0).then(|| Request::new(request.body, request.profiles)))
 }
 
-/// The attributes of a process.
-fn resource_of(
-    process: &Process,
-    config: &ProfileExportConfig,
-    watched: &WatchedProcesses,
-) -> Vec<(String, String)> {
-    let pid = pid_of_id(process.id);
-    let mut attributes = if let Some(watched) = watched.with_pid(pid) {
-        resource::attributes(&watched, &config.attributes)
-    } else {
-        let (name, container) = (process.name.as_deref(), process.container.as_deref());
-        resource::attributes_of_system(pid, name, container, &config.attributes)
-    };
-    if attributes.iter().all(|(key, _)| key != "process.pid") {
-        attributes.push(("process.pid".to_owned(), pid.to_string()));
+impl Resources {
+    /// The attributes of a process.
+    fn of(&self, process: &Process) -> Vec<(String, String)> {
+        let pid = pid_of_id(process.id);
+        let is_ending = self.is_ending.load(Ordering::Relaxed);
+        let watched = self.watched.with_pid(pid).filter(|of| !is_ending || resource::is_known(of));
+        let mut attributes = if let Some(watched) = watched {
+            resource::attributes(&watched, &self.config.attributes)
+        } else {
+            let (name, container) = (process.name.as_deref(), process.container.as_deref());
+            resource::attributes_of_system(pid, name, container, &self.config.attributes)
+        };
+        if attributes.iter().all(|(key, _)| key != "process.pid") {
+            attributes.push(("process.pid".to_owned(), pid.to_string()));
+        }
+        attributes
     }
-    attributes
 }
 
 #[cfg(test)]

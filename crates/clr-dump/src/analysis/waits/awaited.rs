@@ -83,8 +83,9 @@ impl Finder<'_> {
     /// The semaphore that a task of `SemaphoreSlim.WaitAsync` waits for.
     fn awaited_semaphore(&self, task: Address) -> Option<Address> {
         (*self.dump.heap().type_name(task)? == *SEMAPHORE_TASK).then_some(())?;
-        let semaphores = self.dump.heap().awaited_semaphores().ok()?;
-        semaphores.into_iter().find(|of| of.tasks.contains(&task)).map(|of| of.address)
+        let semaphores =
+            self.semaphores.get_or_init(|| self.dump.heap().awaited_semaphores().unwrap_or_default());
+        semaphores.iter().find(|of| of.tasks.contains(&task)).map(|of| of.address)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The search for the objects that threads wait for, on their stacks and in the heap, and for their holders.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
@@ -10,6 +10,7 @@ use crate::analysis::ThreadSnapshot;
 use crate::analysis::named_frame::NamedFrame;
 use crate::dump::Dump;
 use crate::heap::object::Value;
+use crate::heap::semaphore::Semaphore;
 use crate::heap::{HeapObject, HeapVisitor};
 use crate::memory::address::Address;
 use crate::threads::lock::{Monitors, WaitKind};
@@ -21,6 +22,8 @@ const MAX_READ_LOCKS: usize = 64;
 const MAX_LINKS: usize = 64;
 /// Maximum number of continuations of a task.
 const MAX_CONTINUATIONS: u64 = 1 << 12;
+/// Maximum number of continuations to look at for the waits of all threads.
+const MAX_ALL_CONTINUATIONS: usize = 1 << 20;
 
 const LOCK: &str = "System.Threading.Lock";
 const READER_WRITER_LOCK: &str = "System.Threading.ReaderWriterLockSlim";
@@ -43,6 +46,10 @@ pub(super) struct Finder<'a> {
     pub(super) objects: Vec<Option<Address>>,
     /// The tasks of `Task.WhenAll`, each with those that it awaits, once they are asked for.
     pub(super) awaited_by_all: OnceCell<AwaitedByAll>,
+    /// The semaphores that tasks wait for, once they are asked for.
+    pub(super) semaphores: OnceCell<Vec<Semaphore>>,
+    /// The number of continuations that may still be looked at.
+    continuations: Cell<usize>,
 }
 
 impl<'a> Finder<'a> {
@@ -51,7 +58,14 @@ impl<'a> Finder<'a> {
         dump: &'a Dump<'a>,
         objects: Vec<Option<Address>>,
     ) -> Self {
-        Self { threads, dump, objects, awaited_by_all: OnceCell::new() }
+        Self {
+            threads,
+            dump,
+            objects,
+            awaited_by_all: OnceCell::new(),
+            semaphores: OnceCell::new(),
+            continuations: Cell::new(MAX_ALL_CONTINUATIONS),
+        }
     }
 }
 
@@ -186,8 +200,14 @@ impl Finder<'_> {
     /// Returns true if a continuation is one of these objects, or a list with one: several threads wait for
     /// the task.
     pub(super) fn resumes_any(&self, continuation: Address, waiting: &BTreeSet<Address>) -> bool {
-        waiting.contains(&continuation)
-            || self.listed(continuation).iter().any(|listed| waiting.contains(listed))
+        let Some(left) = self.continuations.get().checked_sub(1) else { return false };
+        self.continuations.set(left);
+        if waiting.contains(&continuation) {
+            return true;
+        }
+        let listed = self.listed(continuation);
+        self.continuations.set(left.saturating_sub(listed.len()));
+        listed.iter().any(|listed| waiting.contains(listed))
     }
 
     /// The objects of a list; empty for other objects.
@@ -313,7 +333,7 @@ impl Finder<'_> {
                 wait.object = *task;
                 wait.awaited = (end != task).then_some(*end);
             }
-            if wait.owners.is_empty() && self.goes_on_in_context_of(index, wait.object) {
+            if wait.owners.is_empty() && self.goes_on_in_context_of(index, wait) {
                 wait.kind = WaitedFor::TaskInContext;
                 wait.owners = vec![index];
             }
@@ -339,8 +359,9 @@ impl Finder<'_> {
         tasks
     }
 
-    /// Returns true if a task goes on in the SynchronizationContext of a thread.
-    fn goes_on_in_context_of(&self, index: usize, task: Address) -> bool {
+    /// Returns true if one of the tasks that a thread waits for goes on in its SynchronizationContext.
+    fn goes_on_in_context_of(&self, index: usize, wait: &ThreadWait) -> bool {
+        let tasks = || iter::once(wait.object).chain(wait.others.iter().copied());
         let context = || {
             let thread = self.objects.get(index).copied().flatten()?;
             match self.dump.heap().field_value(thread, "_synchronizationContext")? {
@@ -362,7 +383,7 @@ impl Finder<'_> {
             reference(continuation, "m_syncContext") == Some(context)
                 && action
                     .and_then(|action| reference(action, "_target"))
-                    .is_some_and(|of| self.leads_to(of, task))
+                    .is_some_and(|of| tasks().any(|task| self.leads_to(of, task)))
         })
     }
 

@@ -201,11 +201,9 @@ impl HeapReader<'_, '_> {
     /// Programs that were compiled ahead of time have none.
     fn has_fields(&self, of: TypeHandle) -> bool {
         let types = self.names.types();
-        let has_metadata =
-            |of: &TypeHandle| types.module(*of).is_some_and(|of| types.metadata(&of).is_some());
         let all = types.type_and_bases(of);
         let is_whole = all.last().is_some_and(|last| types.base_type(*last).is_ok_and(TypeHandle::is_null));
-        is_whole && !self.names.runtime().is_native_aot() && all.iter().all(has_metadata)
+        is_whole && !self.names.runtime().is_native_aot() && all.iter().all(|of| types.describes_fields(*of))
     }
 
     /// Returns true for an `[InlineArray]` of numbers, characters or structures without references.

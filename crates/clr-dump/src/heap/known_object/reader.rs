@@ -12,6 +12,8 @@ use crate::memory::offset;
 const MAX_VALUES: usize = 1 << 16;
 /// Maximum number of places, used or not, to look at for elements.
 const MAX_PLACES: u32 = 1 << 18;
+/// Maximum number of arrays of a queue: each has twice the places of the one before, up to millions.
+const MAX_SEGMENTS: usize = 1 << 10;
 /// Maximum number of nodes of a tree on the way to an element.
 const MAX_DEPTH: usize = 128;
 /// The offset of the first element of an array.
@@ -192,9 +194,12 @@ impl<'d> Reader<'d> {
 
     /// The queue of a channel with one reader: a list of arrays.
     pub(super) fn one_reader_queue(&mut self, of: &Fields) -> Option<KnownContent> {
-        let mut segment = of.reference("_head").or_else(|| of.reference("m_head"));
+        let mut segment = of.reference("_head");
         let (mut elements, mut count, mut seen) = (Vec::new(), 0_u64, HashSet::new());
         while let Some(address) = segment.filter(|address| seen.insert(*address)) {
+            if seen.len() > MAX_SEGMENTS {
+                return None;
+            }
             let mut fields = Fields::read(self.heap, address)?;
             segment = fields.reference("_next");
             let array = self.heap.array_at(fields.reference("_array")?)?;

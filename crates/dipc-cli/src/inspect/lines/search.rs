@@ -227,6 +227,8 @@ impl Search {
     /// Returns a PDB from the files of a single-file program; `None` if it has none.
     fn bundled(&mut self, program: &Candidate, name: &str) -> Result<Option<Vec<u8>>, String> {
         if !self.bundles.contains_key(&program.path) {
+            // One that cannot be read is not read again for the next module.
+            self.bundles.insert(program.path.clone(), None);
             let bytes = self.read(program)?.unwrap_or_default();
             let bundle = Bundle::parse(&bytes).map_err(|error| error.to_string())?;
             self.bundles.insert(program.path.clone(), bundle);

@@ -98,10 +98,10 @@ fn answer(list: &List<'_>) -> String {
         return "The heap has no channel".to_owned();
     }
     let channels = || list.rows.iter().map(|row| row.channel);
-    let items: u64 = channels().filter_map(|channel| channel.items).sum();
+    let items = channels().filter_map(|channel| channel.items).fold(0, u64::saturating_add);
     let writers: usize = channels().map(|channel| channel.writers.len()).sum();
     let readers: usize = channels().map(|channel| channel.readers.len()).sum();
-    let full = channels().filter(|channel| channel.is_full() && channel.capacity != Some(0)).count();
+    let full = channels().filter(|channel| channel.is_full()).count();
     let mut text = format!(
         "{} with {}",
         units::counted(list.rows.len() as u64, "channel", "channels"),
@@ -157,7 +157,7 @@ fn text(list: &List<'_>, most: usize) -> String {
 fn state(channel: &Channel) -> &'static str {
     match channel.is_completed {
         true => "completed",
-        false if channel.is_full() && channel.capacity != Some(0) => "full",
+        false if channel.is_full() => "full",
         false => "",
     }
 }
@@ -190,7 +190,7 @@ struct Report<'c> {
 struct RowReport<'c> {
     address: String,
     r#type: &'c str,
-    /// The items that nobody has read; null if the dump lacks them.
+    /// The items that are unread; null if the dump lacks them.
     items: Option<u64>,
     /// Null if any number of items is kept.
     capacity: Option<u64>,
@@ -211,7 +211,7 @@ impl<'c> Report<'c> {
             r#type: &row.type_name,
             items: row.channel.items,
             capacity: row.channel.capacity,
-            full: row.channel.is_full() && row.channel.capacity != Some(0),
+            full: row.channel.is_full(),
             completed: row.channel.is_completed,
             writers: row.channel.writers.len() as u64,
             readers: row.channel.readers.len() as u64,
