@@ -97,6 +97,10 @@ impl<'b> GcInfo<'b> {
         let encoding = Encoding::of(format.processor);
         let mut bits = BitReader::new(bytes);
         let header = Header::read(&mut bits, encoding, format.version)?;
+        // Each is another offset: if they have no bits, their number is limited by the length alone.
+        if header.safe_points > encoding.normal_offset(header.code_length) {
+            return Err(GcInfoError::Damaged);
+        }
         let mut safe_points = Vec::new();
         let bits_per_offset = encoding.bits_per_offset(header.code_length);
         for _ in 0..header.safe_points {

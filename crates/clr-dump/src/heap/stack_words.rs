@@ -14,6 +14,8 @@ use crate::threads::roots::{RootPlace, StackRoot};
 
 /// Maximum number of places with a name of their own.
 const MAX_PLACES: usize = 1 << 18;
+/// Minimum number of words of which the equal ones are removed before all threads are read.
+const MIN_WORDS: usize = 1 << 20;
 
 /// The words of all stacks that can be addresses of objects.
 pub(crate) struct StackWords {
@@ -27,6 +29,7 @@ pub(crate) struct StackWords {
 impl StackWords {
     pub(crate) fn read(heap: Heap<'_>, stacks: &ThreadStacks, layout: &HeapLayout) -> Self {
         let mut all = Self { words: Vec::new(), places: StackPlaces::default(), stacks_without_roots: 0 };
+        let mut room = MIN_WORDS;
         for of in &stacks.managed {
             let roots = heap.dump.threads().stack_roots(&of.thread, of.registers.as_ref());
             for root in roots.roots.iter().filter(|root| layout.contains(root.word.get())) {
@@ -37,15 +40,25 @@ impl StackWords {
                 let words = heap.stack_words_in(layout, &of.thread, &of.stack, of.registers.as_ref());
                 all.words.extend(words.into_iter().map(|word| (word, StackPlaces::WHOLE)));
             }
+            // Threads can share a stack in a damaged dump: the words do not outgrow those that differ.
+            if all.words.len() >= room {
+                room = keep_distinct(&mut all.words).saturating_mul(2).max(MIN_WORDS);
+            }
             // The thread runs managed code, in which only registers locate its frames.
             if of.registers.is_none() && of.thread.is_cooperative {
                 all.stacks_without_roots = all.stacks_without_roots.saturating_add(1);
             }
         }
-        all.words.sort_unstable();
-        all.words.dedup();
+        keep_distinct(&mut all.words);
         all
     }
+}
+
+/// Sorts words and removes equal ones. Returns their number.
+fn keep_distinct(words: &mut Vec<(Address, u32)>) -> usize {
+    words.sort_unstable();
+    words.dedup();
+    words.len()
 }
 
 /// The places of words of stacks, by number.
@@ -68,14 +81,17 @@ impl StackPlaces {
     const WHOLE: u32 = u32::MAX;
 
     fn number(&mut self, root: &StackRoot) -> u32 {
+        let key = (root.code.map(|code| code.function.begin), root.place);
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
+        }
         if self.places.len() >= MAX_PLACES {
             return Self::WHOLE;
         }
-        let key = (root.code.map(|code| code.function.begin), root.place);
-        *self.numbers.entry(key).or_insert_with(|| {
-            self.places.push(Place { code: root.code, in_frame: root.place, name: None });
-            u32::try_from(self.places.len()).unwrap_or(Self::WHOLE).saturating_sub(1)
-        })
+        let number = u32::try_from(self.places.len()).unwrap_or(Self::WHOLE);
+        self.places.push(Place { code: root.code, in_frame: root.place, name: None });
+        self.numbers.insert(key, number);
+        number
     }
 
     fn place(&self, number: u32) -> Option<&Place> {
@@ -108,5 +124,32 @@ impl StackPlaces {
             };
             format!("[frame {name}: {}]", place.in_frame).into()
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_keep_their_numbers_when_there_is_no_room_for_others() {
+        let mut places = StackPlaces::default();
+        let mut number = |offset: usize| {
+            let place = RootPlace::Stack { base: None, offset: i32::try_from(offset).unwrap() };
+            places.number(&StackRoot { word: Address::new(8), code: None, place })
+        };
+        for offset in 0..MAX_PLACES {
+            assert_eq!(usize::try_from(number(offset)).unwrap(), offset);
+        }
+        assert_eq!(number(MAX_PLACES), StackPlaces::WHOLE);
+        assert_eq!([number(0), number(7)], [0, 7]);
+    }
+
+    #[test]
+    fn equal_words_are_kept_once() {
+        let word = |at, place| (Address::new(at), place);
+        let mut words = vec![word(16, 1), word(8, 2), word(16, 1), word(8, 3)];
+        assert_eq!(keep_distinct(&mut words), 3);
+        assert_eq!(words, [word(8, 2), word(8, 3), word(16, 1)]);
     }
 }

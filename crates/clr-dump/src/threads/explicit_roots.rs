@@ -28,6 +28,8 @@ const ARGUMENTS: [u64; 2] = [0x40, 0x80];
 const MAX_NATIVE: u64 = 1 << 20;
 /// Maximum number of references of a list.
 const MAX_LISTED: u64 = 64;
+/// Maximum number of words of a thread.
+const MAX_FOUND: usize = 1 << 20;
 
 /// Returns the addresses of a thread's explicit frames in rising order, but for calls of native code: those
 /// have no references of their own.
@@ -60,9 +62,15 @@ pub(crate) fn words(
 ) -> Vec<Address> {
     let mut words = Words { memory, stack: stack.clone(), managed, found: Vec::new() };
     for at in explicit {
+        if words.is_full() {
+            break;
+        }
         words.frame(runtime, *at);
     }
     for native in between(stack, managed) {
+        if words.is_full() {
+            break;
+        }
         words.lists(thread.address.get(), native);
     }
     words.found
@@ -85,6 +93,15 @@ struct Words<'m> {
 }
 
 impl Words<'_> {
+    fn add(&mut self, words: impl IntoIterator<Item = u64>) {
+        let room = MAX_FOUND.saturating_sub(self.found.len());
+        self.found.extend(words.into_iter().take(room).map(Address::new));
+    }
+
+    const fn is_full(&self) -> bool {
+        self.found.len() >= MAX_FOUND
+    }
+
     /// Adds the words of an explicit frame, the words that it points to nearby, and the arguments of its
     /// transition block.
     fn frame(&mut self, runtime: &Runtime, at: u64) {
@@ -92,10 +109,9 @@ impl Words<'_> {
         self.list(at, offset(at, 16));
         let first = if frames.has_helpers { MACHINE_STATE } else { 16 };
         for word in self.range(offset(at, first)..offset(at, FRAME_SIZE)) {
-            self.found.push(Address::new(word));
+            self.add([word]);
             if word.abs_diff(at) < REACH && word.is_multiple_of(8) {
-                let pointed = self.range(word..offset(word, 8));
-                self.found.extend(pointed.into_iter().map(Address::new));
+                self.add(self.range(word..offset(word, 8)));
             }
         }
         let Ok(block) = self.memory.u64(offset(at, 16)) else { return };
@@ -105,8 +121,7 @@ impl Words<'_> {
         let [before, after] = ARGUMENTS;
         let end = offset(block, frames.transition_block.size);
         for range in [block.saturating_sub(before)..block, end..offset(end, after)] {
-            let words = self.range(range);
-            self.found.extend(words.into_iter().map(Address::new));
+            self.add(self.range(range));
         }
     }
 
@@ -115,6 +130,9 @@ impl Words<'_> {
     fn lists(&mut self, thread: u64, native: Range<u64>) {
         let end = native.end.min(offset(native.start, MAX_NATIVE));
         for at in (native.start & !7..end).step_by(8) {
+            if self.is_full() {
+                break;
+            }
             match self.memory.u64(at) {
                 Ok(word) if word == thread => self.list(at, offset(at, 8)),
                 Ok(_) => {}
@@ -129,8 +147,7 @@ impl Words<'_> {
         // A copy without numbers can lack it.
         let count = (count & 0xffff_ffff).max(1);
         if first.abs_diff(near) < REACH && first.is_multiple_of(8) && count <= MAX_LISTED {
-            let listed = self.range(first..offset(first, count.wrapping_mul(8)));
-            self.found.extend(listed.into_iter().map(Address::new));
+            self.add(self.range(first..offset(first, count.wrapping_mul(8))));
         }
     }
 
@@ -143,5 +160,21 @@ impl Words<'_> {
         };
         let places = range.step_by(8).filter(|at| self.stack.contains(at) && !is_managed(at));
         places.map_while(|at| self.memory.u64(at).ok()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+
+    #[test]
+    fn words_of_a_thread_have_a_limit() {
+        let memory = TestMemory::default();
+        let mut words = Words { memory: &memory, stack: 0..0x1000, managed: &[], found: Vec::new() };
+        words.add(0..u64::MAX);
+        assert!(words.is_full());
+        words.add([1]);
+        assert_eq!(words.found.len(), MAX_FOUND);
     }
 }

@@ -26,6 +26,8 @@ const MAX_ROOTS: usize = 1 << 20;
 const MAX_FRAME: u64 = 1 << 20;
 /// Maximum number of places in code to keep the slots of.
 const MAX_PLACES: usize = 1 << 14;
+/// Maximum number of slots to keep of all places.
+const MAX_KEPT_SLOTS: usize = 1 << 20;
 
 /// The references of a thread's stack.
 #[derive(Debug, Clone, Default)]
@@ -113,6 +115,7 @@ impl Threads<'_> {
             threads: self,
             roots: StackRoots::default(),
             places: HashMap::new(),
+            kept_slots: 0,
             parent: None,
             explicit: explicit_roots::frames(self.memory(), self.runtime(), thread),
             managed: Vec::new(),
@@ -121,11 +124,14 @@ impl Threads<'_> {
             reader.frame(frame, registers);
         });
         let mut roots = reader.roots;
-        if let Some(range) = stack_range(thread, &stack, registers) {
+        let left = MAX_ROOTS.saturating_sub(roots.roots.len());
+        if left > 0
+            && let Some(range) = stack_range(thread, &stack, registers)
+        {
             let parts = (range, &*reader.managed);
             let words = explicit_roots::words(self.memory(), self.runtime(), thread, &reader.explicit, parts);
             let root = |word| StackRoot { word, code: None, place: RootPlace::Word };
-            roots.roots.extend(words.into_iter().filter(|word| !word.is_null()).map(root));
+            roots.roots.extend(words.into_iter().filter(|word| !word.is_null()).take(left).map(root));
         }
         roots.is_incomplete = self.runtime().is_native_aot() || !is_whole(&stack);
         roots
@@ -146,6 +152,8 @@ struct RootReader<'d> {
     roots: StackRoots,
     /// The slots by instruction pointer: a recursion has the same ones in each of its frames.
     places: HashMap<(u64, bool), Place>,
+    /// The number of slots of these places.
+    kept_slots: usize,
     /// The method whose funclet was walked.
     parent: Option<Parent>,
     /// The addresses of the thread's explicit frames, but for calls of native code.
@@ -168,6 +176,9 @@ struct Parent {
 impl RootReader<'_> {
     fn frame(&mut self, frame: &Frame, registers: &Registers) {
         let Some(code) = frame.code else { return };
+        if self.is_full() {
+            return;
+        }
         let memory = self.threads.memory();
         let caller = unwind(memory, code.function, registers, frame.position).ok();
         let end = caller.map(|caller| caller.sp);
@@ -197,25 +208,30 @@ impl RootReader<'_> {
     /// Adds the words of a frame without readable slots.
     fn search(&mut self, code: &Code, position: FramePosition, registers: &Registers, end: Option<u64>) {
         let memory = self.threads.memory();
-        let mut add = |word: u64| {
-            let word = Address::new(word);
-            self.add(StackRoot { word, code: Some(*code), place: RootPlace::Word });
-        };
+        let root =
+            |word: u64| StackRoot { word: Address::new(word), code: Some(*code), place: RootPlace::Word };
         if position == FramePosition::Innermost {
-            registers.values().for_each(&mut add);
+            registers.values().for_each(|word| self.add(root(word)));
         }
         let start = registers.sp;
         let end = end.unwrap_or(start).min(start.saturating_add(MAX_FRAME));
         for at in (start & !7..end).step_by(8) {
+            if self.is_full() {
+                break;
+            }
             let Ok(word) = memory.u64(at) else { break };
-            add(word);
+            self.add(root(word));
         }
     }
 
     fn add(&mut self, root: StackRoot) {
-        if !root.word.is_null() && self.roots.roots.len() < MAX_ROOTS {
+        if !root.word.is_null() && !self.is_full() {
             self.roots.roots.push(root);
         }
+    }
+
+    const fn is_full(&self) -> bool {
+        self.roots.roots.len() >= MAX_ROOTS
     }
 
     /// The slots at a place in code.
@@ -225,8 +241,12 @@ impl RootReader<'_> {
             return place.clone();
         }
         let place = self.threads.dump.types().slots(frame).map(Rc::new);
-        if self.places.len() >= MAX_PLACES {
+        let live = place.as_ref().map(|slots| &slots.live);
+        let count = live.map_or(0, |live| live.tracked.len().saturating_add(live.untracked.len()));
+        self.kept_slots = self.kept_slots.saturating_add(count);
+        if self.places.len() >= MAX_PLACES || self.kept_slots > MAX_KEPT_SLOTS {
             self.places.clear();
+            self.kept_slots = count;
         }
         self.places.insert(key, place.clone());
         place

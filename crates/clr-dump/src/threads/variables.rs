@@ -21,6 +21,8 @@ use crate::unwind::registers::{Register, Registers};
 const MAX_FRAMES: usize = 4096;
 /// Maximum number of values of the structures of a variable.
 const MAX_VALUES: usize = 256;
+/// Maximum number of variables of a thread.
+const MAX_VARIABLES: usize = 1 << 16;
 
 /// The variables of a frame.
 #[derive(Debug, Clone)]
@@ -93,10 +95,14 @@ impl Threads<'_> {
     pub fn variables(self, thread: &Thread, registers: Option<&Registers>) -> Vec<FrameVariables> {
         let heap = HeapLayout::read(self.memory(), self.runtime()).ok();
         let mut frames = Vec::new();
+        let mut left = MAX_VARIABLES;
         self.runtime().visit_stack(self.memory(), thread, registers, &mut |frame, registers| {
             if frames.len() < MAX_FRAMES {
                 let reader = VariableReader { threads: self, heap: heap.as_ref(), frame, registers };
-                let variables = reader.variables().unwrap_or_default();
+                let read = if left > 0 { reader.variables() } else { None };
+                let mut variables = read.unwrap_or_default();
+                variables.truncate(left);
+                left = left.saturating_sub(variables.len());
                 frames.push(FrameVariables { frame: *frame, variables });
             }
         });
@@ -121,7 +127,9 @@ impl VariableReader<'_> {
         let native = info.and_then(|info| info.variables(self.threads.memory()).ok().flatten());
         let native = native.unwrap_or_default();
         let count = u32::try_from(parameters.len()).ok()?;
-        let place = |number: u32| native.iter().find(|native| native.number == number)?.place;
+        // They are in the order of their numbers.
+        let index = |number: u32| native.binary_search_by_key(&number, |native| native.number).ok();
+        let place = |number: u32| native.get(index(number)?)?.place;
         let mut variables: Vec<_> = (0..)
             .zip(parameters)
             .map(|(number, of)| Variable {
@@ -191,13 +199,7 @@ impl VariableReader<'_> {
         let types = self.threads.dump.types();
         let Some(first) = field.get(1).copied() else { return Kind::Unknown };
         match first {
-            0x02..=0x10 | 0x12 | 0x14 | 0x18 | 0x19 | 0x1b..=0x1d => {
-                if first == 0x11 {
-                    Kind::Unknown
-                } else {
-                    Kind::Known(ValueKind(first), None)
-                }
-            }
+            0x02..=0x10 | 0x12 | 0x14 | 0x18 | 0x19 | 0x1b..=0x1d => Kind::Known(ValueKind(first), None),
             0x15 if field.get(2) == Some(&0x12) => Kind::Known(ValueKind::REFERENCE, None),
             0x11 | 0x13 | 0x15 => match types.value_type(module, metadata, method_table, field) {
                 Some(of) => match types.value_kind(of) {
@@ -224,7 +226,8 @@ impl VariableReader<'_> {
         };
         match kind {
             Kind::Known(kind, of) => {
-                let value = self.threads.dump.heap().value_at(kind, of, at, 16, &mut MAX_VALUES.clone());
+                let mut left = MAX_VALUES;
+                let value = self.threads.dump.heap().value_at(kind, of, at, 16, &mut left);
                 (value != Value::Missing).then_some(value)
             }
             Kind::Unknown => Some(self.of_word(memory.u64(at).ok()?, kind)),

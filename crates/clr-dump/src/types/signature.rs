@@ -9,6 +9,8 @@ use portable_pdb::ProgramMetadata;
 const MAX_DEPTH: u32 = 16;
 /// Maximum number of bytes of a printed signature or type.
 const MAX_LENGTH: usize = 4096;
+/// Maximum number of parameters of a method.
+const MAX_PARAMETERS: u32 = 1 << 12;
 
 /// Writes a method's signature; `None` if it is damaged, or too long or deep.
 pub(crate) fn method(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option<String> {
@@ -45,7 +47,7 @@ pub(crate) fn parameters(signature: &[u8]) -> Option<(bool, Vec<&[u8]>)> {
     if convention & GENERIC != 0 {
         bytes.number()?;
     }
-    let count = bytes.number()?;
+    let count = bytes.number().filter(|count| *count <= MAX_PARAMETERS)?;
     bytes.skip_type(MAX_DEPTH)?;
     let mut types = Vec::new();
     for _ in 0..count {
@@ -482,4 +484,23 @@ fn primitive(kind: u8) -> Option<&'static str> {
         0x1c => "class System.Object",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_have_a_limit() {
+        // An instance method without result whose parameters are numbers.
+        let of = |count: u32| {
+            let [.., high, low] = count.to_be_bytes();
+            let numbers = vec![0x08; usize::try_from(count).unwrap()];
+            parameters(&[&[HAS_THIS, 0x80 | high, low, 0x01][..], &numbers].concat())
+                .map(|(has_this, types)| (has_this, types.len()))
+        };
+        assert_eq!(of(3), Some((true, 3)));
+        assert_eq!(of(MAX_PARAMETERS), Some((true, 4096)));
+        assert_eq!(of(MAX_PARAMETERS + 1), None);
+    }
 }

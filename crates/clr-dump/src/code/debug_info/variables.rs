@@ -1,9 +1,11 @@
 //! The places of a method's variables.
 
+use std::collections::BTreeMap;
+
 use super::Nibbles;
 
 /// Maximum number of entries of a method.
-const MAX_ENTRIES: u32 = 1 << 16;
+const MAX_ENTRIES: u32 = 1 << 14;
 /// The lowest of the special numbers of variables, which are relative to it (`ICorDebugInfo::MAX_ILNUM`).
 const BASE: i32 = -4;
 
@@ -52,7 +54,7 @@ pub(crate) enum VariablePlace {
 /// Reads the variables, in the order of their numbers; `None` if they are damaged.
 pub(super) fn read(bytes: &[u8], native: u32) -> Option<Vec<NativeVariable>> {
     let mut numbers = Nibbles::new(bytes);
-    let mut variables: Vec<NativeVariable> = Vec::new();
+    let mut variables: BTreeMap<u32, Option<VariablePlace>> = BTreeMap::new();
     for _ in 0..numbers.number()?.min(MAX_ENTRIES) {
         let start = numbers.number()?;
         let end = start.checked_add(numbers.number()?)?;
@@ -61,13 +63,10 @@ pub(super) fn read(bytes: &[u8], native: u32) -> Option<Vec<NativeVariable>> {
         // The others are hidden arguments.
         let Ok(number) = u32::try_from(number) else { continue };
         let place = (start..end).contains(&native).then_some(place);
-        match variables.iter_mut().find(|variable| variable.number == number) {
-            Some(variable) => variable.place = variable.place.or(place),
-            None => variables.push(NativeVariable { number, place }),
-        }
+        let known = variables.entry(number).or_default();
+        *known = known.or(place);
     }
-    variables.sort_by_key(|variable| variable.number);
-    Some(variables)
+    Some(variables.into_iter().map(|(number, place)| NativeVariable { number, place }).collect())
 }
 
 fn read_place(numbers: &mut Nibbles<'_>) -> Option<VariablePlace> {
@@ -146,6 +145,17 @@ mod tests {
         let local = VariablePlace::Register(3);
         assert_eq!(at(20), [(0, Some(stack)), (1, Some(address)), (2, Some(number)), (3, Some(local))]);
         assert_eq!(at(90), [(0, None), (1, None), (2, None), (3, None)]);
+    }
+
+    #[test]
+    fn more_entries_than_a_method_has_are_left_out() {
+        // Each variable is in the register of its number.
+        let entries = (0..MAX_ENTRIES + 9).flat_map(|number| [0, 9, number + 4, 0, number & 7]);
+        let numbers: Vec<u32> = std::iter::once(MAX_ENTRIES + 9).chain(entries).collect();
+        let variables = read(&nibbles(&numbers), 0).unwrap();
+        assert_eq!(u32::try_from(variables.len()), Ok(MAX_ENTRIES));
+        let last = variables.last().unwrap();
+        assert_eq!((last.number, last.place), (MAX_ENTRIES - 1, Some(VariablePlace::Register(7))));
     }
 
     #[test]

@@ -8,6 +8,8 @@ use super::encoding::Encoding;
 const FLAG_BITS: u32 = 2;
 const INTERIOR: u32 = 1;
 const PINNED: u32 = 2;
+/// Maximum number of slots of a method.
+pub(super) const MAX_SLOTS: u32 = 1 << 14;
 
 /// A register or a place on the stack that can have a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,6 +61,9 @@ pub(super) fn read(
     } else {
         (0, 0)
     };
+    if registers.saturating_add(stack_slots).saturating_add(untracked) > MAX_SLOTS {
+        return Err(GcInfoError::Damaged);
+    }
     let mut tracked = read_registers(bits, encoding, registers)?;
     tracked.extend(read_stack(bits, encoding, stack_slots)?);
     Ok((tracked, read_stack(bits, encoding, untracked)?))

@@ -237,6 +237,32 @@ fn numbers_that_no_method_has_are_damage() {
     assert_eq!(GcInfo::decode(&[0xff; 64], FORMAT).map(|_| ()), Err(GcInfoError::Damaged));
 }
 
+#[test]
+fn offsets_without_bits_are_limited_by_the_length() {
+    let decode = |length, safe_points| {
+        let mut bits = Bits::default();
+        bits.put(0, 2).number(length, 8).number(safe_points, 2).put(0, 30);
+        GcInfo::decode(&bits.bytes(), FORMAT).map(|info| info.safe_points().collect::<Vec<_>>())
+    };
+    assert_eq!(decode(1, 1), Ok(vec![0]));
+    assert_eq!([2, u32::MAX].map(|count| decode(1, count)), [(); 2].map(|()| Err(GcInfoError::Damaged)));
+    assert_eq!(decode(3, 4), Err(GcInfoError::Damaged));
+}
+
+#[test]
+fn more_slots_than_a_method_has_are_damage() {
+    let decode = |registers, stack, untracked| {
+        let mut bits = header(&[], &[]);
+        bits.put(1, 1).number(registers, 2).put(1, 1).number(stack, 2).number(untracked, 1);
+        GcInfo::decode(&bits.bytes(), FORMAT).map(|_| ())
+    };
+    let part = slots::MAX_SLOTS - 2;
+    assert_eq!(decode(1, 1, part), Err(GcInfoError::Cut));
+    assert_eq!(decode(1, 2, part), Err(GcInfoError::Damaged));
+    assert_eq!(decode(1, part, 2), Err(GcInfoError::Damaged));
+    assert_eq!(decode(u32::MAX, u32::MAX, u32::MAX), Err(GcInfoError::Damaged));
+}
+
 /// Each byte of an example with other values: the slots are among those of the table, or it is an error.
 #[test]
 fn damaged_information_ends() {
