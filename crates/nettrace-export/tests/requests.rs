@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use nettrace::SliceReader;
-use nettrace_export::Pattern;
 use nettrace_export::clr_activity::{Span, Spans};
 use nettrace_export::report::{Requests, RequestsOptions, RequestsReport, SpanEnd, SpanRole, SpanRow};
+use nettrace_export::{NameForm, Pattern};
 use nettrace_synth::clr::{self, EXTERNAL, Kind, Method, activity_id, diagnostic};
 use nettrace_synth::{Field, Metadata, TraceHeader, Type, Value, payload};
 
@@ -685,7 +685,8 @@ fn slow_requests_have_a_profile_of_their_own() {
     let report = of(Some(micros(9000)));
     let rows: Vec<_> = report.rows.iter().map(|row| (&*row.name, row.count)).collect();
     assert_eq!(rows, [("GET /slow", 2)]);
-    let json = serde_json::to_value(&report).unwrap();
+    let csharp = RequestsOptions::default().with_slower_than(Some(micros(9000))).with_names(NameForm::CSharp);
+    let json = serde_json::to_value(recording.report_with(csharp).unwrap()).unwrap();
     let methods = json["slower"]["rows"].as_array().unwrap();
     let methods: Vec<_> = methods.iter().map(|row| (&row["csharp"], &row["exclusive"])).collect();
     assert_eq!(

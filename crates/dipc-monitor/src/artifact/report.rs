@@ -250,7 +250,10 @@ pub(super) fn requests(
             .with_rundown(Rundown::Off)
             .with_optional(vec![OptionalFeature::NoRundown])
     };
-    let options = RequestsOptions::default().with_slowest(SLOWEST).with_slower_than(request.slower_than);
+    let options = RequestsOptions::default()
+        .with_slowest(SLOWEST)
+        .with_slower_than(request.slower_than)
+        .with_names(if has_stacks { NameForm::CSharp } else { NameForm::default() });
     let mut requests = Requests::new(options);
     if has_stacks {
         *requests.code_mut() = CodeMap::with_limit(MAX_CODE_SIZE);
