@@ -174,9 +174,13 @@ impl Reader<'_> {
         Channel {
             address,
             type_handle,
-            capacity: if is_rendezvous { Some(0) } else { self.number(address, "_bufferedCapacity") },
+            capacity: if is_rendezvous {
+                Some(0)
+            } else {
+                self.heap.number_field(address, "_bufferedCapacity")
+            },
             items: if is_rendezvous { Some(0) } else { self.items(address) },
-            is_completed: self.reference(address, "_doneWriting").is_some(),
+            is_completed: self.heap.reference_field(address, "_doneWriting").is_some(),
             readers: self.waiters(address, &READERS),
             writers: self.waiters(address, &WRITERS),
         }
@@ -199,8 +203,8 @@ impl Reader<'_> {
     }
 
     fn items(&self, channel: Address) -> Option<u64> {
-        let items = self.reference(channel, "_items")?;
-        self.number(items, "_size").or_else(|| match self.heap.known_content(items, 0)? {
+        let items = self.heap.reference_field(channel, "_items")?;
+        self.heap.number_field(items, "_size").or_else(|| match self.heap.known_content(items, 0)? {
             KnownContent::Elements { count, .. } => Some(count),
             _ => None,
         })
@@ -208,7 +212,7 @@ impl Reader<'_> {
 
     /// The operations of a field that have not been cancelled, the oldest first.
     fn operations(&self, channel: Address, field: &str) -> Vec<Address> {
-        let Some(first) = self.reference(channel, field) else { return Vec::new() };
+        let Some(first) = self.heap.reference_field(channel, field) else { return Vec::new() };
         let all = match self.heap.known_content(first, u32::try_from(MAX_OPERATIONS).unwrap_or_default()) {
             Some(KnownContent::Elements { elements, .. }) => {
                 let address = |element: Value| match element {
@@ -219,7 +223,8 @@ impl Reader<'_> {
             }
             _ => self.ring(first, field.ends_with("Tail")),
         };
-        let is_open = |operation: &Address| self.number(*operation, "_completionReserved").unwrap_or(0) == 0;
+        let is_open =
+            |operation: &Address| self.heap.number_field(*operation, "_completionReserved").unwrap_or(0) == 0;
         all.into_iter().filter(is_open).collect()
     }
 
@@ -230,7 +235,7 @@ impl Reader<'_> {
         let mut next = Some(end);
         while let Some(operation) = next.filter(|of| ring.len() < MAX_OPERATIONS && seen.insert(*of)) {
             ring.push(operation);
-            next = self.reference(operation, "<Next>k__BackingField");
+            next = self.heap.reference_field(operation, "<Next>k__BackingField");
         }
         if is_last && !ring.is_empty() {
             ring.rotate_left(1);
@@ -239,7 +244,7 @@ impl Reader<'_> {
     }
 
     fn waiter(&mut self, operation: Address) -> ChannelWaiter {
-        let state = self.reference(operation, "_continuationState");
+        let state = self.heap.reference_field(operation, "_continuationState");
         let target = state.and_then(|state| self.heap.delegate_target(state).ok());
         let index = |of: Address| self.index.get(&of).copied();
         let first = state.and_then(index).or_else(|| target.and_then(index));
@@ -249,20 +254,5 @@ impl Reader<'_> {
         self.is_truncated |= first.is_some() && chain.len() >= most;
         self.nodes = self.nodes.saturating_sub(chain.len());
         ChannelWaiter { operation, chain }
-    }
-
-    fn reference(&self, object: Address, field: &str) -> Option<Address> {
-        match self.heap.field_value(object, field)? {
-            Value::Reference { address, .. } => Some(address).filter(|address| !address.is_null()),
-            _ => None,
-        }
-    }
-
-    fn number(&self, object: Address, field: &str) -> Option<u64> {
-        match self.heap.field_value(object, field)? {
-            Value::Signed(number) => u64::try_from(number).ok(),
-            Value::Unsigned(number) => Some(number),
-            _ => None,
-        }
     }
 }

@@ -184,6 +184,25 @@ impl Heap<'_> {
         Some(self.value(field.kind, field.value_type, at, 16, MAX_DEPTH, &mut MAX_VALUES.clone()))
     }
 
+    /// Returns the object that a field of an object refers to; `None` for null, and as
+    /// [`field_value`](Self::field_value).
+    pub(crate) fn reference_field(self, object: Address, name: &str) -> Option<Address> {
+        match self.field_value(object, name)? {
+            Value::Reference { address, .. } => Some(address),
+            _ => None,
+        }
+    }
+
+    /// Returns the number in a field of an object; `None` if it is negative, and as
+    /// [`field_value`](Self::field_value).
+    pub(crate) fn number_field(self, object: Address, name: &str) -> Option<u64> {
+        match self.field_value(object, name)? {
+            Value::Signed(number) => u64::try_from(number).ok(),
+            Value::Unsigned(number) => Some(number),
+            _ => None,
+        }
+    }
+
     /// Returns the type of an object; `None` if the memory lacks it.
     pub fn type_of(self, object: Address) -> Option<TypeHandle> {
         self.memory().object_type(object).ok()

@@ -3,7 +3,6 @@
 //! # Source
 //! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading/SemaphoreSlim.cs`.
 
-use crate::heap::object::Value;
 use crate::heap::{Heap, HeapObject, HeapVisitor};
 use crate::memory::MemoryResult;
 use crate::memory::address::Address;
@@ -34,20 +33,16 @@ impl Heap<'_> {
     /// Reads a semaphore; `None` for other objects.
     pub fn semaphore(self, object: Address) -> Option<Semaphore> {
         (self.type_name(object)?.as_ref() == SEMAPHORE_SLIM).then_some(())?;
-        let number = |name: &str| match self.field_value(object, name)? {
-            Value::Signed(number) => u64::try_from(number).ok(),
-            _ => None,
-        };
         let mut tasks = Vec::new();
-        let mut next = self.reference_of(object, "m_asyncHead");
+        let mut next = self.reference_field(object, "m_asyncHead");
         while let Some(task) = next.filter(|_| tasks.len() < MAX_TASKS) {
             tasks.push(task);
-            next = self.reference_of(task, "Next");
+            next = self.reference_field(task, "Next");
         }
         Some(Semaphore {
             address: object,
-            count: number("m_currentCount")?,
-            maximum: Some(number("m_maxCount")?).filter(|maximum| *maximum != NO_MAXIMUM),
+            count: self.number_field(object, "m_currentCount")?,
+            maximum: Some(self.number_field(object, "m_maxCount")?).filter(|maximum| *maximum != NO_MAXIMUM),
             tasks,
         })
     }
@@ -61,13 +56,6 @@ impl Heap<'_> {
         self.walk(&mut found)?;
         let semaphores = found.semaphores.into_iter().filter_map(|object| self.semaphore(object));
         Ok(semaphores.filter(|semaphore| !semaphore.tasks.is_empty()).collect())
-    }
-
-    fn reference_of(self, object: Address, name: &str) -> Option<Address> {
-        match self.field_value(object, name)? {
-            Value::Reference { address, .. } => Some(address),
-            _ => None,
-        }
     }
 }
 

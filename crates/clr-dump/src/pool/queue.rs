@@ -9,7 +9,6 @@ mod reader;
 
 use hashbrown::HashMap;
 
-use crate::heap::object::Value;
 use crate::memory::address::{Address, TypeHandle};
 use crate::pool::ThreadPool;
 use crate::pool::queue::reader::{Reader, element_offset};
@@ -99,11 +98,11 @@ impl ThreadPool<'_> {
             ("workItems", WorkQueue::Global),
             ("lowPriorityWorkItems", WorkQueue::LowPriority),
         ] {
-            if let Some(of) = self.reference(of_pool, name) {
+            if let Some(of) = self.dump.heap().reference_field(of_pool, name) {
                 reader.concurrent_queue(of, queue);
             }
         }
-        if let Some(parts) = self.reference(of_pool, "_assignableWorkItemQueues") {
+        if let Some(parts) = self.dump.heap().reference_field(of_pool, "_assignableWorkItemQueues") {
             for part in self.elements(parts) {
                 reader.concurrent_queue(part, WorkQueue::Global);
             }
@@ -124,16 +123,9 @@ impl ThreadPool<'_> {
         let fields = fields.iter().filter(|place| place.field.name == LOCALS_FIELD);
         let owner = |place: &StaticField| {
             let (locals, _) = self.dump.heap().reference_at(place.address)?;
-            Some((self.reference(locals, "workStealingQueue")?, place.thread?))
+            Some((self.dump.heap().reference_field(locals, "workStealingQueue")?, place.thread?))
         };
         fields.filter_map(owner).collect()
-    }
-
-    fn reference(self, object: Address, field: &str) -> Option<Address> {
-        match self.dump.heap().field_value(object, field)? {
-            Value::Reference { address, .. } => Some(address),
-            _ => None,
-        }
     }
 
     /// The references in an array that are not null.

@@ -152,7 +152,7 @@ impl Statics<'_> {
     fn timers_of_list(self, queue: Address, list: &str, max: usize) -> Vec<Timer> {
         let mut timers = Vec::new();
         // New timers are put first.
-        let mut next = self.reference(queue, list);
+        let mut next = self.dump.heap().reference_field(queue, list);
         let of = next.and_then(|timer| self.dump.heap().type_of(timer));
         let Some(fields) = of.and_then(|of| TimerFields::new(&self.dump.types().fields(of))) else {
             return timers;
@@ -164,13 +164,6 @@ impl Statics<'_> {
             next = following;
         }
         timers
-    }
-
-    fn reference(self, object: Address, field: &str) -> Option<Address> {
-        match self.dump.heap().field_value(object, field) {
-            Some(Value::Reference { address, .. }) => Some(address),
-            _ => None,
-        }
     }
 
     fn timer_queues(self) -> Option<Vec<Address>> {

@@ -1,4 +1,4 @@
-//! What the tasks await that threads wait for, to the ends: all of it has to end.
+//! The ends of the awaits of the tasks that threads wait for: all of them have to end.
 //!
 //! # Source
 //! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading`: `Tasks/Task.cs`

@@ -9,7 +9,6 @@ use super::{ThreadWait, WaitedFor};
 use crate::analysis::ThreadSnapshot;
 use crate::analysis::named_frame::NamedFrame;
 use crate::dump::Dump;
-use crate::heap::object::Value;
 use crate::heap::semaphore::Semaphore;
 use crate::heap::{HeapObject, HeapVisitor};
 use crate::memory::address::Address;
@@ -213,10 +212,10 @@ impl Finder<'_> {
     /// The objects of a list; empty for other objects.
     pub(super) fn listed(&self, list: Address) -> Vec<Address> {
         let heap = self.dump.heap();
-        let Some(Value::Reference { address: items, .. }) = heap.field_value(list, "_items") else {
+        let Some(items) = heap.reference_field(list, "_items") else {
             return Vec::new();
         };
-        let count = self.number(list, "_size").unwrap_or_default().min(MAX_CONTINUATIONS);
+        let count = self.dump.heap().number_field(list, "_size").unwrap_or_default().min(MAX_CONTINUATIONS);
         // An array has its elements after its length.
         let start = items.saturating_add(16);
         let end = start.saturating_add(count.saturating_mul(8));
@@ -239,14 +238,15 @@ impl Finder<'_> {
     /// The threads that hold a lock, other than the waiter; `None` without holders.
     pub(super) fn holders(&self, waiter: usize, lock: Address, kind: WaitedFor) -> Option<Vec<usize>> {
         if kind == WaitedFor::Lock {
-            let id = self.number(lock, "_owningThreadId").filter(|id| *id != 0)?;
+            let id = self.dump.heap().number_field(lock, "_owningThreadId").filter(|id| *id != 0)?;
             // The id in the system.
             let is_of = |of: &&ThreadSnapshot| of.thread.os_id == id;
             let owner = self.threads.iter().position(is_of);
             return owner
                 .map_or_else(|| self.owners(waiter, [id]), |owner| (owner != waiter).then(|| vec![owner]));
         }
-        let ids = ["_writeLockOwnerId", "_upgradeLockOwnerId"].map(|name| self.number(lock, name));
+        let ids = ["_writeLockOwnerId", "_upgradeLockOwnerId"]
+            .map(|name| self.dump.heap().number_field(lock, name));
         let writers = self.owners(waiter, ids.into_iter().flatten());
         writers.or_else(|| self.readers(waiter, lock))
     }
@@ -263,7 +263,7 @@ impl Finder<'_> {
 
     /// The threads that have entered a lock to read: each has a list of such locks.
     fn readers(&self, waiter: usize, lock: Address) -> Option<Vec<usize>> {
-        let id = self.number(lock, "_lockID")?;
+        let id = self.dump.heap().number_field(lock, "_lockID")?;
         let threads: Vec<Thread> = self.threads.iter().map(|of| of.thread.clone()).collect();
         let fields = self.dump.statics().fields_of(self.dump.heap().type_of(lock)?, &threads);
         let mut readers = Vec::new();
@@ -271,29 +271,17 @@ impl Finder<'_> {
             let mut entry = self.dump.heap().reference_at(field.address).map(|(entry, _)| entry);
             for _ in 0..MAX_READ_LOCKS {
                 let Some(of) = entry else { break };
-                if self.number(of, "lockID") == Some(id)
-                    && self.number(of, "readercount").is_some_and(|count| count > 0)
+                if self.dump.heap().number_field(of, "lockID") == Some(id)
+                    && self.dump.heap().number_field(of, "readercount").is_some_and(|count| count > 0)
                 {
                     let is_of = |other: &&ThreadSnapshot| Some(other.thread.os_id) == field.thread;
                     readers.extend(self.threads.iter().position(is_of));
                 }
-                entry = match self.dump.heap().field_value(of, "next") {
-                    Some(Value::Reference { address, .. }) => Some(address),
-                    _ => None,
-                };
+                entry = self.dump.heap().reference_field(of, "next");
             }
         }
         readers.retain(|index| *index != waiter);
         (!readers.is_empty()).then_some(readers)
-    }
-
-    /// The value of a field that is a number, unless it is negative.
-    fn number(&self, object: Address, field: &str) -> Option<u64> {
-        match self.dump.heap().field_value(object, field)? {
-            Value::Signed(number) => u64::try_from(number).ok(),
-            Value::Unsigned(number) => Some(number),
-            _ => None,
-        }
     }
 
     /// Adds the threads that run the tasks which others wait for, and the threads with the context in which
@@ -364,10 +352,7 @@ impl Finder<'_> {
         let tasks = || iter::once(wait.object).chain(wait.others.iter().copied());
         let context = || {
             let thread = self.objects.get(index).copied().flatten()?;
-            match self.dump.heap().field_value(thread, "_synchronizationContext")? {
-                Value::Reference { address, .. } => Some(address),
-                _ => None,
-            }
+            self.dump.heap().reference_field(thread, "_synchronizationContext")
         };
         let Some(context) = context() else { return false };
         let mut found = Continuations { dump: self.dump, found: Vec::new() };
@@ -375,10 +360,7 @@ impl Finder<'_> {
             return false;
         }
         found.found.into_iter().any(|continuation| {
-            let reference = |of: Address, name: &str| match self.dump.heap().field_value(of, name) {
-                Some(Value::Reference { address, .. }) => Some(address),
-                _ => None,
-            };
+            let reference = |of: Address, name: &str| self.dump.heap().reference_field(of, name);
             let action = reference(continuation, "m_action");
             reference(continuation, "m_syncContext") == Some(context)
                 && action

@@ -57,7 +57,7 @@ impl<'n, 'm> Reader<'n, 'm> {
 
     /// Reads a `ConcurrentQueue`: a list of segments.
     pub(super) fn concurrent_queue(&mut self, of: Address, queue: WorkQueue) {
-        let mut segment = self.pool.reference(of, "_head");
+        let mut segment = self.pool.dump.heap().reference_field(of, "_head");
         let mut seen = HashSet::new();
         while let Some(of) = segment {
             if seen.len() >= MAX_SEGMENTS || !seen.insert(of) {
@@ -111,7 +111,7 @@ impl<'n, 'm> Reader<'n, 'm> {
         let memory = self.pool.memory();
         let index = |name: &str| number(&self.pool.dump.heap().field_value(of, name)?);
         let (first, end) = (index("m_headIndex")?, index("m_tailIndex")?);
-        let array = self.pool.reference(of, "m_array")?;
+        let array = self.pool.dump.heap().reference_field(of, "m_array")?;
         let length = i64::from(memory.u32(array.at(8)).ok()?);
         // Indexes wrap around: their lowest bits are places.
         let mask = length.checked_sub(1).filter(|mask| length & mask == 0)?;
