@@ -123,7 +123,7 @@ pub use analysis::{
     death::{Death, DeathCause},
     named_frame::{FileCode, NamedFrame},
     native_frames::NativeFrames,
-    waits::{HeldLock, ThreadWait, ThreadWaits, WaitedFor, held_locks},
+    waits::{HeldLock, SignaledObject, ThreadWait, ThreadWaits, WaitedFor, held_locks},
 };
 #[cfg(feature = "awaits")]
 pub use awaits::{

@@ -170,6 +170,38 @@ static class Rings
         }
     }
 
+    // Two threads: a monitor, and one of several handles by WaitHandle.WaitAny, or all of them by WaitAll.
+    static void LockThenAny(Ring ring, object held, params WaitHandle[] wanted)
+    {
+        lock (held)
+        {
+            ring.Meet();
+            WaitHandle.WaitAny(wanted);
+        }
+    }
+
+    static void LockThenEvery(Ring ring, object held, EventWaitHandle[] wanted)
+    {
+        lock (held)
+        {
+            ring.Meet();
+            WaitHandle.WaitAll(wanted);
+        }
+    }
+
+    static void LockThenSet(Ring ring, object wanted, EventWaitHandle signaled)
+    {
+        ring.Meet();
+        lock (wanted) { }
+        signaled.Set();
+    }
+
+    static void PauseThenSet(EventWaitHandle signaled)
+    {
+        Thread.Sleep(-1);
+        signaled.Set();
+    }
+
     // A thread that waits for an event which another sets, after a pause that does not end: no deadlock.
     static void Signal(ManualResetEventSlim signaled)
     {
@@ -231,6 +263,29 @@ static class Rings
         Start("both", () => LockThenBoth(both, stock, Task.FromResult(1), ticket));
         Start("ticket", () => PermitThenLock(both, ticket, stock));
 
+        var any = new Ring(3);
+        var desk = new object();
+        var paper = new AutoResetEvent(false);
+        var pen = new ManualResetEvent(false);
+        Start("any", () => LockThenAny(any, desk, paper, pen));
+        Start("paper", () => LockThenSet(any, desk, paper));
+        Start("pen", () => LockThenSet(any, desk, pen));
+
+        var every = new Ring(2);
+        var room = new object();
+        var key = new ManualResetEvent(false);
+        Start("every", () => LockThenEvery(every, room, new EventWaitHandle[] { key, new AutoResetEvent(false) }));
+        Start("key", () => LockThenSet(every, room, key));
+
+        // One of the handles is enough, and the thread that sets it goes on one day: no deadlock.
+        var spare = new Ring(2);
+        var hall = new object();
+        var late = new AutoResetEvent(false);
+        var never = new ManualResetEvent(false);
+        Start("patient-handles", () => LockThenAny(spare, hall, never, late));
+        Start("never", () => LockThenSet(spare, hall, never));
+        Start("late-handle", () => PauseThenSet(late));
+
         // Tasks that nobody ends yet, and one of which is enough: no deadlock.
         Start("patient-all", () => Task.WaitAll(Task.Delay(-1), Task.Delay(-1)));
         Start("patient-any", () => Task.WaitAny(Task.Delay(-1), worker));
@@ -243,7 +298,8 @@ static class Rings
             + "lazy: monitor, eager: monitor; "
             + "mutex: reader_writer_lock, read: countdown, count: mutex; "
             + "event: event, take: collection, join: thread, await: task, slim: event; "
-            + "all: task, worker: monitor; both: task, ticket: monitor");
+            + "all: task, worker: monitor; both: task, ticket: monitor; "
+            + "any: event, paper: monitor; every: event, key: monitor");
         Console.ReadLine();
     }
 }

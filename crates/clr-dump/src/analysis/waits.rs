@@ -5,19 +5,17 @@ mod finder;
 mod primitive;
 mod signaler;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use self::finder::{Finder, Objects, handle_kind, lock_kind};
+#[cfg(test)]
 use self::primitive::Primitive;
 use self::signaler::Signalers;
 use crate::analysis::ThreadSnapshot;
 use crate::dump::Dump;
-use crate::heap::object::Value;
 use crate::memory::address::Address;
 use crate::threads::lock::{Monitors, deadlocks};
-
-/// The class that a mutex refers to, as does a thread that waits for the mutex.
-const WAIT_HANDLE: &str = "Microsoft.Win32.SafeHandles.SafeWaitHandle";
 
 /// A wait of a thread for other threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,18 +33,40 @@ pub struct ThreadWait {
     /// The object at the end of the awaits of a task: what the innermost `async` method awaits. Of several
     /// (`Task.WaitAll`, `Task.WhenAll`), one with owners, or else one whose signals are known.
     pub awaited: Option<Address>,
-    /// The other tasks that have to end, too (`Task.WaitAll`).
+    /// The other tasks that have to end, too (`Task.WaitAll`), or the other objects of `WaitHandle.WaitAll`
+    /// and `WaitAny`.
     pub others: Vec<Address>,
+    /// True if one of the objects is enough (`WaitHandle.WaitAny`).
+    pub is_one_enough: bool,
 }
 
 impl ThreadWait {
     pub(crate) const fn new(kind: WaitedFor, object: Address, owners: Vec<usize>) -> Self {
-        Self { kind, object, owners, signals: &[], awaited: None, others: Vec::new() }
+        Self { kind, object, owners, signals: &[], awaited: None, others: Vec::new(), is_one_enough: false }
     }
 
     /// Returns true if each of the owners could let the thread go on: memory does not say which one will.
     pub const fn is_any(&self) -> bool {
         !self.signals.is_empty()
+    }
+
+    /// The other objects of a thread that waits for several by `WaitHandle`.
+    pub(crate) fn other_handles(&self) -> &[Address] {
+        if self.is_any() && self.awaited.is_none() { &self.others } else { &[] }
+    }
+
+    /// Takes the threads that could signal each object.
+    ///
+    /// Memory does not state which of several handles are signaled: any of the threads could let the waiter
+    /// go on. If one handle is enough and nothing is known of it, its owners are not known.
+    fn add_signalers(&mut self, signaled: &BTreeMap<Address, SignaledObject>) {
+        let of = |object: &Address| signaled.get(object).map_or(&[][..], |of| &of.owners);
+        let all: Vec<_> = iter::once(self.end()).chain(self.other_handles().iter().copied()).collect();
+        if self.is_one_enough && all.iter().any(|object| of(object).is_empty()) {
+            return;
+        }
+        let owners: BTreeSet<usize> = all.iter().flat_map(|object| of(object).iter().copied()).collect();
+        self.owners = owners.into_iter().collect();
     }
 
     /// The object that a thread has to act on.
@@ -126,6 +146,20 @@ impl WaitedFor {
 #[derive(Debug, Clone)]
 pub struct ThreadWaits {
     waits: Vec<Option<ThreadWait>>,
+    /// The objects without a recorded holder that threads wait for.
+    signaled: BTreeMap<Address, SignaledObject>,
+}
+
+/// An object that threads wait for, which does not state its holders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SignaledObject {
+    /// The kind of object.
+    pub kind: WaitedFor,
+    /// The methods of the object's type that let a waiter go on.
+    pub signals: &'static [&'static str],
+    /// The indexes of the threads in methods that call one of them, with the object in reach.
+    pub owners: Vec<usize>,
 }
 
 impl ThreadWaits {
@@ -136,46 +170,43 @@ impl ThreadWaits {
         let of_thread = |index| finder.monitor_wait(index, monitors).or_else(|| finder.stack_wait(index));
         let mut waits: Vec<_> = (0..threads.len()).map(of_thread).collect();
         finder.add_runners(&mut waits);
-        Signalers::new(&finder).add(&mut waits);
-        Self { waits }
+        let signaled = Signalers::new(&finder).add(&mut waits);
+        Self { waits, signaled }
     }
 
     /// Adds the waits for mutexes, semaphores and events of which only a handle is on the stack: the heap is
     /// searched for them.
     pub fn add_handles(&mut self, dump: &Dump<'_>, threads: &[&ThreadSnapshot]) {
         let finder = Finder::new(threads, dump, Vec::new());
-        let mut waiting: BTreeMap<Address, Vec<usize>> = BTreeMap::new();
         let is_open = |index: &usize| self.of(*index).is_none() && !finder.is_idle(*index);
-        for index in (0..self.waits.len()).filter(is_open) {
-            let Some((Primitive { kind: WaitedFor::Mutex, .. }, words)) = finder.stack_words(index) else {
-                continue;
-            };
-            let is_handle = |word: &Address| dump.heap().type_name(*word).as_deref() == Some(WAIT_HANDLE);
-            for handle in words.into_iter().filter(is_handle) {
-                waiting.entry(handle).or_default().push(index);
-            }
-        }
+        let handles = |index: usize| Some((index, finder.awaited_handles(index)?));
+        let waiting: Vec<_> = (0..self.waits.len()).filter(is_open).filter_map(handles).collect();
         let mut objects = Objects { dump, kind_of: handle_kind, found: Vec::new() };
         if waiting.is_empty() || dump.heap().walk(&mut objects).is_err() {
             return;
         }
-        for (object, _) in objects.found {
-            let Some(Value::Reference { address, .. }) = dump.heap().field_value(object, "_waitHandle")
-            else {
-                continue;
-            };
-            for index in waiting.get(&address).into_iter().flatten() {
-                if let Some(wait) = self.waits.get_mut(*index) {
-                    *wait = finder.wait_for_object(None, object);
-                }
+        let handle = |object: Address| Some((dump.heap().reference_field(object, "_waitHandle")?, object));
+        let objects = objects.found.into_iter().filter_map(|(object, _)| handle(object));
+        let objects: BTreeMap<Address, Address> = objects.collect();
+        for (index, of) in waiting {
+            let mut found = of.handles.iter().filter_map(|handle| objects.get(handle).copied());
+            let first = found.next().and_then(|object| finder.wait_for_object(None, object));
+            if let (Some(first), Some(wait)) = (first, self.waits.get_mut(index)) {
+                *wait =
+                    Some(ThreadWait { others: found.collect(), is_one_enough: of.is_one_enough, ..first });
             }
         }
-        Signalers::new(&finder).add(&mut self.waits);
+        self.signaled.extend(Signalers::new(&finder).add(&mut self.waits));
     }
 
     /// The wait of a thread.
     pub fn of(&self, index: usize) -> Option<&ThreadWait> {
         self.waits.get(index)?.as_ref()
+    }
+
+    /// The objects without a recorded holder that threads wait for, with the threads that could signal them.
+    pub fn signaled(&self) -> impl Iterator<Item = (Address, &SignaledObject)> {
+        self.signaled.iter().map(|(object, of)| (*object, of))
     }
 
     /// All waits with the indexes of their threads.
@@ -301,7 +332,7 @@ mod tests {
             signals: if is_any { &["Release"] } else { &[] },
             ..ThreadWait::new(WaitedFor::Semaphore, Address::default(), owners.to_vec())
         };
-        ThreadWaits { waits: of.iter().map(|of| of.map(wait)).collect() }
+        ThreadWaits { waits: of.iter().map(|of| of.map(wait)).collect(), signaled: BTreeMap::new() }
     }
 
     fn cycles(of: &[Option<(&[usize], bool)>]) -> Vec<Vec<usize>> {

@@ -24,6 +24,13 @@ const MAX_CONTINUATIONS: u64 = 1 << 12;
 /// Maximum number of continuations to look at for the waits of all threads.
 const MAX_ALL_CONTINUATIONS: usize = 1 << 20;
 
+/// Maximum number of handles that a thread waits for: that of `WaitHandle.WaitAll`.
+const MAX_HANDLES: usize = 64;
+
+/// The class that a mutex refers to, as does a thread that waits for the mutex.
+const WAIT_HANDLE: &str = "Microsoft.Win32.SafeHandles.SafeWaitHandle";
+const WAIT_MULTIPLE: &str = "System.Threading.WaitHandle.WaitMultiple";
+const WAIT_HANDLES: &str = "Microsoft.Win32.SafeHandles.SafeWaitHandle[]";
 const LOCK: &str = "System.Threading.Lock";
 const READER_WRITER_LOCK: &str = "System.Threading.ReaderWriterLockSlim";
 const THREAD: &str = "System.Threading.Thread";
@@ -37,6 +44,13 @@ const CONTEXT_CONTINUATION: &str = "System.Threading.Tasks.SynchronizationContex
 
 /// The tasks of `Task.WhenAll`, each with those that it awaits and that have not ended.
 pub(super) type AwaitedByAll = BTreeMap<Address, Vec<Address>>;
+
+/// The handles that a thread waits for.
+pub(super) struct AwaitedHandles {
+    pub(super) handles: Vec<Address>,
+    /// True if one of them is enough.
+    pub(super) is_one_enough: bool,
+}
 
 pub(super) struct Finder<'a> {
     pub(super) threads: &'a [&'a ThreadSnapshot],
@@ -86,6 +100,10 @@ impl Finder<'_> {
     /// The wait that the innermost methods of a thread are in: its object is on the stack of these methods.
     pub(super) fn stack_wait(&self, index: usize) -> Option<ThreadWait> {
         let Some((of, words)) = self.stack_words(index) else { return self.inlined_join(index) };
+        // Their objects are found by all of their handles.
+        if self.is_in(index, WAIT_MULTIPLE) {
+            return None;
+        }
         self.wait_for(index, of, &words)
     }
 
@@ -138,6 +156,30 @@ impl Finder<'_> {
         let (of, end) = found.filter(|(_, end)| !end.is_null())?;
         let start = thread.stack_start()?;
         Some((of, self.dump.heap().objects_between(start, end)))
+    }
+
+    /// The handles on the stack of the methods of `WaitHandle` that a thread is in; `None` in other methods.
+    pub(super) fn awaited_handles(&self, index: usize) -> Option<AwaitedHandles> {
+        let (Primitive { kind: WaitedFor::Mutex, .. }, words) = self.stack_words(index)? else { return None };
+        let heap = self.dump.heap();
+        let is_of = |word: &Address, name: &str| heap.type_name(*word).as_deref() == Some(name);
+        let mut handles: Vec<_> = words.iter().copied().filter(|word| is_of(word, WAIT_HANDLE)).collect();
+        let is_multiple = self.is_in(index, WAIT_MULTIPLE);
+        if is_multiple {
+            let arrays = words.iter().filter(|word| is_of(word, WAIT_HANDLES));
+            handles.extend(arrays.flat_map(|array| heap.references_of(*array, MAX_HANDLES)));
+        }
+        handles.sort_unstable();
+        handles.dedup();
+        // WaitAny returns what its callee returns: its own frame can be missing.
+        let is_one_enough = is_multiple && !self.is_in(index, "System.Threading.WaitHandle.WaitAll");
+        Some(AwaitedHandles { handles, is_one_enough })
+    }
+
+    /// Returns true for a thread that is in a method, by the beginning of its name.
+    fn is_in(&self, index: usize, method: &str) -> bool {
+        let mut frames = self.thread(index).into_iter().flat_map(|thread| &thread.frames);
+        frames.any(|frame| frame.full_name().is_some_and(|name| name.starts_with(method)))
     }
 
     /// Returns true for a thread without methods of the program: such threads wait for work.

@@ -39,7 +39,12 @@ pub(super) static PRIMITIVES: [Primitive; 13] = [
     primitive(
         WaitedFor::Mutex,
         &["System.Threading.Mutex"],
-        &[("System.Threading.WaitHandle.WaitOne", "")],
+        &[
+            ("System.Threading.WaitHandle.WaitOne", ""),
+            ("System.Threading.WaitHandle.WaitMultiple", ""),
+            ("System.Threading.WaitHandle.WaitAny", ""),
+            ("System.Threading.WaitHandle.WaitAll", ""),
+        ],
         &["ReleaseMutex"],
         &[],
     ),

@@ -4,11 +4,12 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::iter;
 use std::sync::Arc;
 
 use super::finder::{Finder, is_of_program};
 use super::primitive::Primitive;
-use super::{ThreadWait, WaitedFor};
+use super::{SignaledObject, ThreadWait, WaitedFor};
 use crate::heap::object::Value;
 use crate::memory::address::Address;
 use crate::types::method::Method;
@@ -44,33 +45,42 @@ impl<'f> Signalers<'f> {
         Self { finder, known: RefCell::default() }
     }
 
-    /// Adds the threads that could let others go on.
-    pub(super) fn add(&self, waits: &mut [Option<ThreadWait>]) {
-        let mut wanted: BTreeMap<Address, (&'static [&'static str], &'static [&'static str])> =
-            BTreeMap::new();
+    /// Adds the threads that could let others go on, and returns the objects without a recorded holder.
+    pub(super) fn add(&self, waits: &mut [Option<ThreadWait>]) -> BTreeMap<Address, SignaledObject> {
+        let mut found: BTreeMap<Address, SignaledObject> = BTreeMap::new();
         for wait in waits.iter_mut().flatten().filter(|wait| wait.owners.is_empty()) {
-            let end = wait.end();
-            let name = || self.finder.dump.heap().type_name(end);
-            let Some(of) = name().and_then(|name| Primitive::of_type(&name)) else { continue };
             // A task that waits for an object does not state which thread will signal it.
             if wait.awaited.is_some() {
-                wait.signals = of.signals;
+                wait.signals = self.primitive(wait.end()).map_or(&[][..], |of| of.signals);
             }
-            if wait.is_any() && wanted.len() < MAX_OBJECTS {
-                wanted.insert(end, (of.types, wait.signals));
+            let own = (wait.end(), wait.signals);
+            let others = wait.other_handles().iter();
+            let others = others.filter_map(|other| Some((*other, self.primitive(*other)?.signals)));
+            for (object, signals) in iter::once(own).chain(others) {
+                let of = self.primitive(object).filter(|_| !signals.is_empty() && found.len() < MAX_OBJECTS);
+                found.extend(
+                    of.map(|of| (object, SignaledObject { kind: of.kind, signals, owners: Vec::new() })),
+                );
             }
         }
-        let mut found: BTreeMap<Address, Vec<usize>> = BTreeMap::new();
-        for (object, (types, signals)) in wanted {
+        for (object, of) in &mut found {
             let waits_for_it = |index: usize| {
-                waits.get(index).and_then(Option::as_ref).is_some_and(|wait| wait.end() == object)
+                let wait = waits.get(index).and_then(Option::as_ref);
+                wait.is_some_and(|wait| wait.end() == *object || wait.other_handles().contains(object))
             };
-            let could = |index: &usize| !waits_for_it(*index) && self.could(*index, object, types, signals);
-            found.insert(object, (0..self.finder.threads.len()).filter(could).collect());
+            let types = self.primitive(*object).map_or(&[][..], |of| of.types);
+            let could =
+                |index: &usize| !waits_for_it(*index) && self.could(*index, *object, types, of.signals);
+            of.owners = (0..self.finder.threads.len()).filter(could).collect();
         }
         for wait in waits.iter_mut().flatten().filter(|wait| wait.is_any() && wait.owners.is_empty()) {
-            wait.owners = found.get(&wait.end()).cloned().unwrap_or_default();
+            wait.add_signalers(&found);
         }
+        found
+    }
+
+    fn primitive(&self, object: Address) -> Option<&'static Primitive> {
+        Primitive::of_type(&*self.finder.dump.heap().type_name(object)?)
     }
 
     /// Returns true if a thread could call one of the methods on an object.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 
 use clr_dump::{
-    Address, HeapStatistics, HeldLock, Monitor, Monitors, ThreadWait, ThreadWaits, WaitKind, WaitedFor,
-    held_locks,
+    Address, HeapStatistics, HeldLock, Monitor, Monitors, SignaledObject, ThreadWait, ThreadWaits, WaitKind,
+    WaitedFor, held_locks,
 };
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::args::format::Format;
 use crate::exit::Failure;
 use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::inspect::core_text::type_text;
-use crate::render::{output, width};
+use crate::render::{output, units, width};
 
 pub(crate) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
     let monitors = analysis.dump.locks().monitors();
@@ -45,8 +45,8 @@ fn text(
     for lock in held {
         text.push_str(&width::wrapped(&(held_text(analysis, waits, lock) + "\n"), width));
     }
-    for (object, kind) in without_holders(waits) {
-        text.push_str(&width::wrapped(&(without_holder_text(analysis, waits, object, kind) + "\n"), width));
+    for (object, of) in waits.signaled() {
+        text.push_str(&width::wrapped(&(signaled_text(analysis, waits, object, of) + "\n"), width));
     }
     for monitor in &monitors.monitors {
         let mut line = format!("{} {:#x}: ", object_type(analysis, monitor.object), monitor.object);
@@ -112,12 +112,11 @@ fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: u
     let method = analysis.threads.get(thread).map_or_else(String::new, label_with_method);
     let owner = thread_label(analysis, owner);
     let mut object = object_text(analysis, wait.object);
-    match wait.others.len() {
-        0 => {}
-        1 => object.push_str(" and 1 more task"),
-        others => {
-            let _ = write!(object, " and {others} more tasks");
-        }
+    if !wait.others.is_empty() {
+        let more = if is_task(wait) { ["more task", "more tasks"] } else { ["more handle", "more handles"] };
+        let more = units::counted(wait.others.len() as u64, more[0], more[1]);
+        let one_of = if wait.is_one_enough { "one of " } else { "" };
+        object = format!("{one_of}{object} and {more}");
     }
     if let Some(awaited) = wait.awaited {
         let _ = write!(object, ", which awaits {}", object_text(analysis, awaited));
@@ -134,6 +133,10 @@ fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: u
         ),
         _ => format!("thread {method} waits for {object}, which thread {owner} holds"),
     }
+}
+
+const fn is_task(wait: &ThreadWait) -> bool {
+    matches!(wait.kind, WaitedFor::Task | WaitedFor::TaskInContext)
 }
 
 fn thread_label(analysis: &Analysis<'_>, index: usize) -> String {
@@ -156,43 +159,40 @@ fn held_text(analysis: &Analysis<'_>, waits: &ThreadWaits, lock: &HeldLock) -> S
     line
 }
 
-/// Objects that threads wait for with unknown holders, keyed by address.
-fn without_holders(waits: &ThreadWaits) -> BTreeMap<Address, WaitedFor> {
-    let unknown = waits.iter().filter(|(_, wait)| wait.kind.has_unknown_holder());
-    unknown.map(|(_, wait)| (wait.object, wait.kind)).collect()
-}
-
-/// A mutex or a semaphore, with the threads that wait for it.
-fn without_holder_text(
+/// An object without a recorded holder, with the threads that wait for it and those that could signal it.
+fn signaled_text(
     analysis: &Analysis<'_>,
     waits: &ThreadWaits,
     object: Address,
-    kind: WaitedFor,
+    of: &SignaledObject,
 ) -> String {
     let label = |index: usize| analysis.threads.get(index).map_or_else(String::new, label_with_method);
     let waiting: Vec<_> = waiting_for(waits, object).map(label).collect();
     let mut line = format!("{}: ", object_text(analysis, object));
-    if let Some(reason) = wait_words::holder_unknown(kind) {
+    if let Some(reason) = wait_words::holder_unknown(of.kind) {
         let _ = write!(line, "held by: not known ({reason}), ");
     }
     let _ = write!(line, "{} wait: {}", waiting.len(), waiting.join(", "));
     for (at, (word, number)) in analysis.dump.heap().wait_state(object).into_iter().enumerate() {
         let _ = write!(line, "{} {word} {number}", if at == 0 { ";" } else { "," });
     }
-    if let Some((_, wait)) = waits.iter().find(|(_, wait)| wait.object == object && wait.is_any()) {
-        let signals = wait.signals.join(", ");
-        let could: Vec<_> = wait.owners.iter().map(|owner| label(*owner)).collect();
-        let _ = match could.as_slice() {
-            [] => write!(line, "; no method on a stack with the object calls {signals}"),
-            could => write!(line, "; could be signaled ({signals}) by: {}", could.join(", ")),
-        };
-    }
+    let signals = of.signals.join(", ");
+    let could: Vec<_> = of.owners.iter().map(|owner| label(*owner)).collect();
+    let _ = match could.as_slice() {
+        [] => write!(line, "; no method on a stack with the object calls {signals}"),
+        could => write!(line, "; could be signaled ({signals}) by: {}", could.join(", ")),
+    };
     line
 }
 
 /// The indexes of the threads that wait for an object.
 fn waiting_for(waits: &ThreadWaits, object: Address) -> impl Iterator<Item = usize> {
-    waits.iter().filter(move |(_, wait)| wait.object == object).map(|(index, _)| index)
+    let is_for = move |wait: &ThreadWait| {
+        wait.object == object
+            || (!is_task(wait) && wait.others.contains(&object))
+            || wait.awaited == Some(object)
+    };
+    waits.iter().filter(move |(_, wait)| is_for(wait)).map(|(index, _)| index)
 }
 
 fn owner<'a>(analysis: &'a Analysis<'_>, monitor: &Monitor) -> Option<&'a ManagedThread> {
@@ -243,6 +243,9 @@ pub(crate) struct DeadlockRow {
     /// The number of other tasks that have to end, too (`Task.WaitAll`).
     #[serde(skip_serializing_if = "Option::is_none")]
     other_tasks: Option<NonZeroUsize>,
+    /// The number of other handles that it waits for (`WaitHandle.WaitAny`, `WaitAll`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_handles: Option<NonZeroUsize>,
     /// True if the object does not state which thread will signal it.
     likely: bool,
 }
@@ -258,7 +261,8 @@ pub(crate) fn deadlock_rows(analysis: &Analysis<'_>, waits: &ThreadWaits) -> Vec
         r#type: analysis.dump.heap().type_name(wait.object).map(|name| name.to_string()),
         owner_tid: tid(owner),
         awaits: wait.awaited.map(|awaited| format!("{awaited:#x}")),
-        other_tasks: NonZeroUsize::new(wait.others.len()),
+        other_tasks: NonZeroUsize::new(wait.others.len()).filter(|_| is_task(wait)),
+        other_handles: NonZeroUsize::new(wait.others.len()).filter(|_| !is_task(wait)),
         likely: wait.is_any(),
     };
     let cycles = waits.deadlocks().into_iter();
@@ -346,12 +350,7 @@ impl Report {
                 ..Lock::default()
             }
         });
-        let could_signal = |object: Address| -> Vec<u64> {
-            let wait = waits.iter().map(|(_, wait)| wait).find(|wait| wait.object == object && wait.is_any());
-            let owners = wait.map_or(&[][..], |wait| &wait.owners);
-            owners.iter().filter_map(|owner| Some(thread(*owner)?.os_id)).collect()
-        };
-        let without_holders = without_holders(waits).into_iter().map(|(object, kind)| {
+        let signaled = waits.signaled().map(|(object, of)| {
             let waiting_tids = waiting_tids(object);
             Lock {
                 object: format!("{object:#x}"),
@@ -360,9 +359,9 @@ impl Report {
                 owner_managed_id: None,
                 waiters: u32::try_from(waiting_tids.len()).unwrap_or(u32::MAX),
                 waiting_tids,
-                holder_unknown: wait_words::holder_unknown(kind),
+                holder_unknown: wait_words::holder_unknown(of.kind),
                 state: analysis.dump.heap().wait_state(object).into_iter().collect(),
-                could_signal_tids: could_signal(object),
+                could_signal_tids: of.owners.iter().filter_map(|of| Some(thread(*of)?.os_id)).collect(),
             }
         });
         let all_waits = analysis.threads.iter().flat_map(|thread| {
@@ -383,7 +382,7 @@ impl Report {
         });
         Self {
             runtime: analysis.dump.runtime().version().to_owned(),
-            locks: with_blocks.chain(thin).chain(others).chain(without_holders).collect(),
+            locks: with_blocks.chain(thin).chain(others).chain(signaled).collect(),
             deadlocks: waits
                 .deadlocks()
                 .iter()
