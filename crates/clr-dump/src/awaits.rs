@@ -6,6 +6,7 @@ pub(crate) mod await_place;
 pub(crate) mod chain;
 pub(crate) mod channels;
 pub(crate) mod graph;
+pub(crate) mod machine;
 pub(crate) mod tasks;
 
 use crate::dump::view;

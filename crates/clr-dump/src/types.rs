@@ -6,6 +6,8 @@ pub(crate) mod field;
 pub(crate) mod instructions;
 pub(crate) mod method;
 pub(crate) mod names;
+#[cfg(feature = "analysis")]
+pub(crate) mod receivers;
 pub(crate) mod signature;
 
 use crate::dump::view;

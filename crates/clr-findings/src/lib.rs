@@ -79,7 +79,7 @@ pub use finding::{Confidence, Details, Finding, FindingKind, Number};
 pub use memory_counts::{CollectionCount, FragmentedGeneration, LateTimerCount, MemoryCounts};
 pub use memory_facts::{
     AwaitFacts, AwaitSearch, AwaitedFor, ElapsedDelays, FrameworkAwaits, MemoryFacts, SemaphoreFacts,
-    ThreadFacts, WaitFacts,
+    SuspendedFacts, ThreadFacts, WaitFacts,
 };
 pub use of_memory::pool::BlockedWorkers;
 pub use process::{ProcessEnd, ProcessIdentity};

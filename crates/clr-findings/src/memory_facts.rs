@@ -105,6 +105,16 @@ pub struct ThreadFacts {
     pub exception: Option<(String, Option<String>)>,
 }
 
+/// A suspended `async` method that could let others go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SuspendedFacts {
+    /// The method, without parameters.
+    pub method: String,
+    /// What it waits for; `None` if unknown.
+    pub wait: Option<WaitFacts>,
+}
+
 /// The kind of operation that an `async` method awaits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -176,7 +186,11 @@ pub struct ElapsedDelays {
 pub struct MemoryFacts {
     /// The threads.
     pub threads: Vec<ThreadFacts>,
-    /// Threads that wait for each other: the indexes of each cycle.
+    /// The suspended `async` methods that could let others go on.
+    #[serde(default)]
+    pub suspended: Vec<SuspendedFacts>,
+    /// Threads and suspended methods that wait for each other: the indexes of each cycle, those of suspended
+    /// methods after those of threads.
     pub deadlocks: Vec<Vec<usize>>,
     /// Calls of `async` methods that await.
     pub awaits: Vec<AwaitFacts>,
@@ -240,13 +254,21 @@ impl MemoryFacts {
                 chains.map(|chains| awaits::awaits(&limited, &chains)).unwrap_or_default()
             }
         };
-        waits.add_handles(&limited, threads);
+        waits.search_heap(&limited, threads);
         let facts =
             threads.iter().enumerate().map(|(index, thread)| threads::facts(dump, thread, waits.of(index)));
+        let suspended = (threads.len()..).map_while(|index| Some((index, waits.method(index)?)));
+        let suspended = suspended
+            .map(|(index, method)| SuspendedFacts {
+                method: awaits::user_method(dump, method).unwrap_or_else(|| "a method".to_owned()),
+                wait: waits.of(index).map(|wait| threads::wait_facts(dump, wait, None)),
+            })
+            .collect();
         let cycle =
             |cycle: Vec<(usize, &ThreadWait, usize)>| cycle.into_iter().map(|(thread, ..)| thread).collect();
         Self {
             threads: facts.collect(),
+            suspended,
             deadlocks: waits.deadlocks().into_iter().map(cycle).collect(),
             awaits: found.awaits,
             framework_awaits: found.framework,

@@ -15,6 +15,19 @@ sealed class Ring
     public void Meet() { _ready.Signal(); _ready.Wait(); }
 }
 
+// Two semaphores, and async methods that have met once both have entered theirs.
+sealed class Crossing
+{
+    public readonly SemaphoreSlim Left = new SemaphoreSlim(1, 1), Right = new SemaphoreSlim(1, 1);
+    readonly TaskCompletionSource<bool> _met = new TaskCompletionSource<bool>();
+    int _missing = 2;
+    public Task Meet()
+    {
+        if (Interlocked.Decrement(ref _missing) == 0) _met.SetResult(true);
+        return _met.Task;
+    }
+}
+
 static class Rings
 {
     static readonly Mutex Ledger = new Mutex();
@@ -170,6 +183,71 @@ static class Rings
         }
     }
 
+    // Two async methods: each has entered what the other waits for.
+    static async Task LeftThenRight(Crossing of)
+    {
+        await of.Left.WaitAsync();
+        try
+        {
+            await of.Meet();
+            await of.Right.WaitAsync();
+            of.Right.Release();
+        }
+        finally { of.Left.Release(); }
+    }
+
+    static async Task RightThenLeft(Crossing of)
+    {
+        await of.Right.WaitAsync();
+        try
+        {
+            await of.Meet();
+            await of.Left.WaitAsync();
+            of.Left.Release();
+        }
+        finally { of.Right.Release(); }
+    }
+
+    // An async method that enters a semaphore twice, the second time in a method that it awaits.
+    static async Task EnterAgain(Crossing of)
+    {
+        await of.Left.WaitAsync();
+        await EnterAsync(of.Left);
+        of.Left.Release();
+    }
+
+    // A thread, an async method, and a thread that runs a task: a monitor, a semaphore and a task.
+    static void LockThenEntered(Ring ring, object held, SemaphoreSlim wanted)
+    {
+        lock (held)
+        {
+            ring.Meet();
+            wanted.Wait();
+            wanted.Release();
+        }
+    }
+
+    static async Task EnterThenTask(Crossing of, Task wanted)
+    {
+        await of.Left.WaitAsync();
+        await wanted;
+        of.Left.Release();
+    }
+
+    static void LockInRing(Ring ring, object wanted)
+    {
+        ring.Meet();
+        lock (wanted) { }
+    }
+
+    // An async method that has entered a semaphore and goes on one day: no deadlock.
+    static async Task EnterThenPause(Crossing of)
+    {
+        await of.Left.WaitAsync();
+        await Task.Delay(-1);
+        of.Left.Release();
+    }
+
     // Two threads: a monitor, and one of several handles by WaitHandle.WaitAny, or all of them by WaitAll.
     static void LockThenAny(Ring ring, object held, params WaitHandle[] wanted)
     {
@@ -263,6 +341,19 @@ static class Rings
         Start("both", () => LockThenBoth(both, stock, Task.FromResult(1), ticket));
         Start("ticket", () => PermitThenLock(both, ticket, stock));
 
+        var crossing = new Crossing();
+        var crossed = Task.WhenAll(LeftThenRight(crossing), RightThenLeft(crossing));
+        var again = EnterAgain(new Crossing());
+        var mixed = new Ring(2);
+        var gallery = new object();
+        var entered = new Crossing();
+        var guard = Task.Factory.StartNew(() => { Thread.CurrentThread.Name = "guard"; LockInRing(mixed, gallery); },
+            TaskCreationOptions.LongRunning);
+        var entering = EnterThenTask(entered, guard);
+        Start("visitor", () => LockThenEntered(mixed, gallery, entered.Left));
+        var pause = new Crossing();
+        var paused = Task.WhenAll(EnterThenPause(pause), EnterAsync(pause.Left));
+
         var any = new Ring(3);
         var desk = new object();
         var paper = new AutoResetEvent(false);
@@ -299,7 +390,13 @@ static class Rings
             + "mutex: reader_writer_lock, read: countdown, count: mutex; "
             + "event: event, take: collection, join: thread, await: task, slim: event; "
             + "all: task, worker: monitor; both: task, ticket: monitor; "
-            + "any: event, paper: monitor; every: event, key: monitor");
+            + "any: event, paper: monitor; every: event, key: monitor; "
+            + "Rings.LeftThenRight: semaphore, Rings.RightThenLeft: semaphore; Rings.EnterAgain: semaphore; "
+            + "visitor: semaphore, Rings.EnterThenTask: task, guard: monitor");
         Console.ReadLine();
+        GC.KeepAlive(crossed);
+        GC.KeepAlive(again);
+        GC.KeepAlive(entering);
+        GC.KeepAlive(paused);
     }
 }

@@ -4,6 +4,7 @@ mod awaited;
 mod finder;
 mod primitive;
 mod signaler;
+mod suspended;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
@@ -12,7 +13,9 @@ use self::finder::{Finder, Objects, handle_kind, lock_kind};
 #[cfg(test)]
 use self::primitive::Primitive;
 use self::signaler::Signalers;
+use self::suspended::Suspended;
 use crate::analysis::ThreadSnapshot;
+use crate::awaits::graph::AwaitNode;
 use crate::dump::Dump;
 use crate::memory::address::Address;
 use crate::threads::lock::{Monitors, deadlocks};
@@ -122,7 +125,7 @@ impl WaitedFor {
     }
 }
 
-/// The waits of all threads, indexed by thread.
+/// The waits of all threads, indexed by thread, and of suspended `async` methods that could let others go on.
 ///
 /// ```no_run
 /// use clr_dump::{Dump, ThreadWaits};
@@ -146,8 +149,12 @@ impl WaitedFor {
 #[derive(Debug, Clone)]
 pub struct ThreadWaits {
     waits: Vec<Option<ThreadWait>>,
-    /// The objects without a recorded holder that threads wait for.
+    /// The objects without a recorded holder that threads and methods wait for.
     signaled: BTreeMap<Address, SignaledObject>,
+    /// The suspended `async` methods that could signal one, with indexes after those of threads.
+    methods: Vec<AwaitNode>,
+    /// True once the heap was searched.
+    has_heap: bool,
 }
 
 /// An object that threads wait for, which does not state its holders.
@@ -158,7 +165,8 @@ pub struct SignaledObject {
     pub kind: WaitedFor,
     /// The methods of the object's type that let a waiter go on.
     pub signals: &'static [&'static str],
-    /// The indexes of the threads in methods that call one of them, with the object in reach.
+    /// The indexes of the threads in methods that call one of them, with the object in reach, and of such
+    /// suspended methods (see [`ThreadWaits::method`]).
     pub owners: Vec<usize>,
 }
 
@@ -171,13 +179,22 @@ impl ThreadWaits {
         let mut waits: Vec<_> = (0..threads.len()).map(of_thread).collect();
         finder.add_runners(&mut waits);
         let signaled = Signalers::new(&finder).add(&mut waits);
-        Self { waits, signaled }
+        Self { waits, signaled, methods: Vec::new(), has_heap: false }
     }
 
-    /// Adds the waits for mutexes, semaphores and events of which only a handle is on the stack: the heap is
-    /// searched for them.
-    pub fn add_handles(&mut self, dump: &Dump<'_>, threads: &[&ThreadSnapshot]) {
+    /// Searches the heap, once: for the mutexes, semaphores and events of which only a handle is on a stack, and
+    /// for suspended `async` methods that could let others go on, which have waits of their own.
+    pub fn search_heap(&mut self, dump: &Dump<'_>, threads: &[&ThreadSnapshot]) {
+        if std::mem::replace(&mut self.has_heap, true) {
+            return;
+        }
         let finder = Finder::new(threads, dump, Vec::new());
+        self.add_handles(&finder);
+        self.add_suspended(&finder);
+    }
+
+    fn add_handles(&mut self, finder: &Finder<'_>) {
+        let dump = finder.dump;
         let is_open = |index: &usize| self.of(*index).is_none() && !finder.is_idle(*index);
         let handles = |index: usize| Some((index, finder.awaited_handles(index)?));
         let waiting: Vec<_> = (0..self.waits.len()).filter(is_open).filter_map(handles).collect();
@@ -196,7 +213,25 @@ impl ThreadWaits {
                     Some(ThreadWait { others: found.collect(), is_one_enough: of.is_one_enough, ..first });
             }
         }
-        self.signaled.extend(Signalers::new(&finder).add(&mut self.waits));
+        self.signaled.extend(Signalers::new(finder).add(&mut self.waits));
+    }
+
+    fn add_suspended(&mut self, finder: &Finder<'_>) {
+        let Ok(suspended) = Suspended::read(finder) else { return };
+        suspended.add_semaphores(&mut self.signaled);
+        for method in suspended.methods(&mut self.signaled) {
+            self.methods.push(method.node);
+            self.waits.push(method.wait);
+        }
+        for wait in self.waits.iter_mut().flatten().filter(|wait| wait.is_any()) {
+            wait.add_signalers(&self.signaled);
+        }
+    }
+
+    /// The suspended `async` method with an index after those of threads.
+    pub fn method(&self, index: usize) -> Option<&AwaitNode> {
+        let threads = self.waits.len().checked_sub(self.methods.len())?;
+        self.methods.get(index.checked_sub(threads)?)
     }
 
     /// The wait of a thread.
@@ -209,7 +244,7 @@ impl ThreadWaits {
         self.signaled.iter().map(|(object, of)| (*object, of))
     }
 
-    /// All waits with the indexes of their threads.
+    /// All waits with the indexes of their threads, and of suspended methods.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &ThreadWait)> {
         self.waits.iter().enumerate().filter_map(|(index, wait)| Some((index, wait.as_ref()?)))
     }
@@ -219,8 +254,8 @@ impl ThreadWaits {
         self.iter().filter(|(_, wait)| wait.kind.is_lock()).count()
     }
 
-    /// The threads that wait for one another, each cycle once: the thread, its wait, and the thread that it
-    /// waits for.
+    /// The threads and suspended methods that wait for one another, each cycle once: the waiter, its wait, and
+    /// the one that it waits for.
     ///
     /// A thread that any of several threads could let go on is in a cycle only if none of them can go on.
     pub fn deadlocks(&self) -> Vec<Vec<(usize, &ThreadWait, usize)>> {
@@ -332,7 +367,11 @@ mod tests {
             signals: if is_any { &["Release"] } else { &[] },
             ..ThreadWait::new(WaitedFor::Semaphore, Address::default(), owners.to_vec())
         };
-        ThreadWaits { waits: of.iter().map(|of| of.map(wait)).collect(), signaled: BTreeMap::new() }
+        ThreadWaits {
+            waits: of.iter().map(|of| of.map(wait)).collect(),
+            signaled: BTreeMap::new(),
+            methods: Vec::new(),
+        }
     }
 
     fn cycles(of: &[Option<(&[usize], bool)>]) -> Vec<Vec<usize>> {

@@ -8,11 +8,12 @@
 use hashbrown::HashSet;
 
 use crate::awaits::graph::{AwaitKind, AwaitLinks};
+use crate::awaits::machine::{Machine, Machines};
 use crate::dump::Dump;
 use crate::memory::address::Address;
 use crate::requests::MAX_REQUESTS;
 use crate::requests::activity::{self, RequestStart, TraceIds};
-use crate::requests::machine::{Machine, Machines, constant, number, reference, text};
+use crate::requests::machine::{constant, number, reference, text};
 use crate::requests::stacks::{OnStack, ThreadObjects};
 use crate::requests::work::RequestWork;
 

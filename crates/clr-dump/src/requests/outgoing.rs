@@ -8,12 +8,13 @@
 use hashbrown::HashMap;
 
 use crate::awaits::graph::{AwaitKind, AwaitLinks};
+use crate::awaits::machine::Machines;
 use crate::dump::Dump;
 use crate::heap::known_object::KnownContent;
 use crate::memory::address::Address;
 use crate::requests::MAX_REQUESTS;
 use crate::requests::activity::{self, RequestStart, TraceIds};
-use crate::requests::machine::{Machines, known, reference, text};
+use crate::requests::machine::{known, reference, text};
 use crate::requests::stacks::ThreadObjects;
 use crate::requests::work::RequestWork;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::awaits::graph::{AwaitKind, AwaitLinks, AwaitNode};
+use crate::awaits::machine::RUNNING;
 use crate::dump::Dump;
-use crate::requests::machine::RUNNING;
 
 /// Maximum number of objects of a chain.
 const MAX_CHAIN: usize = 64;

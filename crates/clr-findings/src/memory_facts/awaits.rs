@@ -36,7 +36,7 @@ pub(super) fn awaits(dump: &Dump<'_>, chains: &AwaitChains) -> FoundAwaits {
     for of in &chains.operations {
         let Some(method) = method_key(&of.method) else { continue };
         if matches!(of.operation.kind, AwaitKind::Task { delay: Some(Delay::Elapsed), .. }) {
-            elapsed.method = elapsed.method.or_else(|| reader.user_method(&of.method));
+            elapsed.method = elapsed.method.or_else(|| user_method(dump, &of.method));
             elapsed.calls = elapsed.calls.saturating_add(u64::from(elapsed.method.is_some()));
         }
         let semaphore = reader.semaphore(of.operation.address);
@@ -96,7 +96,7 @@ impl Reader<'_, '_> {
     fn facts(&self, of: &AwaitedOperation, semaphore: Option<&Semaphore>) -> Option<AwaitFacts> {
         let awaited_type = self.dump.types().name(of.operation.type_handle)?;
         Some(AwaitFacts {
-            method: self.user_method(&of.method)?,
+            method: user_method(self.dump, &of.method)?,
             state: match of.method.kind {
                 AwaitKind::Method { state, .. } => state,
                 _ => None,
@@ -115,10 +115,11 @@ impl Reader<'_, '_> {
         let mut calls: BTreeMap<(String, String), u64> = BTreeMap::new();
         for group in &self.chains.groups {
             let Some([_, first, callers @ ..]) = group.nodes.get(..) else { continue };
-            if self.user_method(first).is_some() {
+            if user_method(self.dump, first).is_some() {
                 continue;
             }
-            let user = callers.iter().enumerate().find_map(|(at, node)| Some((at, self.user_method(node)?)));
+            let user =
+                callers.iter().enumerate().find_map(|(at, node)| Some((at, user_method(self.dump, node)?)));
             let Some((at, user)) = user else { continue };
             let awaited = at.checked_sub(1).and_then(|at| callers.get(at)).unwrap_or(first);
             let sum = calls.entry((user, self.framework_method(awaited))).or_default();
@@ -158,28 +159,28 @@ impl Reader<'_, '_> {
         method.is_some_and(|method| types.calls(&method, SEMAPHORE, RELEASE))
     }
 
-    /// The `async` method of a call, if it is of the user's code.
-    fn user_method(&self, call: &AwaitNode) -> Option<String> {
-        let types = self.dump.types();
-        let is_user = |module: &Module| is_user_assembly(module.file_name(), &module.path);
-        if let AwaitKind::Method { state_machine: Some(of), .. } = call.kind {
-            is_user(&*types.module(of)?).then_some(())?;
-            return Some(short_name(&types.name(of)?, MOVE_NEXT, ""));
-        }
-        let method = self.dump.awaits().suspended_method(call)?;
-        is_user(method.module.as_ref()?).then_some(())?;
-        let name = method.name?;
-        Some(short_name(&name.type_name, &name.name, ""))
-    }
-
     /// The methods of the user's code that await a method, the nearest first, in the most frequent chain.
     fn callers(&self, method: &AwaitNode) -> Vec<String> {
         let is_method = |node: &&AwaitNode| method_key(node) == method_key(method);
         let group =
             self.chains.groups.iter().find(|group| group.nodes.get(1).as_ref().is_some_and(is_method));
         let callers = group.map_or(&[][..], |group| group.nodes.get(2..).unwrap_or_default());
-        callers.iter().filter_map(|node| self.user_method(node)).take(MAX_CALLERS).collect()
+        callers.iter().filter_map(|node| user_method(self.dump, node)).take(MAX_CALLERS).collect()
     }
+}
+
+/// Returns the `async` method of a call, if it is of the user's code.
+pub(super) fn user_method(dump: &Dump<'_>, call: &AwaitNode) -> Option<String> {
+    let types = dump.types();
+    let is_user = |module: &Module| is_user_assembly(module.file_name(), &module.path);
+    if let AwaitKind::Method { state_machine: Some(of), .. } = call.kind {
+        is_user(&*types.module(of)?).then_some(())?;
+        return Some(short_name(&types.name(of)?, MOVE_NEXT, ""));
+    }
+    let method = dump.awaits().suspended_method(call)?;
+    is_user(method.module.as_ref()?).then_some(())?;
+    let name = method.name?;
+    Some(short_name(&name.type_name, &name.name, ""))
 }
 
 fn awaited(operation: &AwaitNode, type_name: &str) -> AwaitedFor {

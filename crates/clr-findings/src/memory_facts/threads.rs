@@ -30,7 +30,7 @@ pub(super) fn facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: Option<&Thre
         name: thread.name.clone().filter(|name| !name.is_empty()),
         is_pool_worker: thread.thread.state.is_pool_worker() && !is_gate(thread),
         is_waiting: thread.thread.state.is_waiting(),
-        wait: wait.map(|wait| wait_facts(dump, thread, wait)),
+        wait: wait.map(|wait| wait_facts(dump, wait, Some(thread))),
         exception: exception(thread),
         ..ThreadFacts::default()
     };
@@ -69,11 +69,13 @@ fn is_gate(thread: &ThreadSnapshot) -> bool {
     methods.any(|method| method.name.as_ref().is_some_and(|name| name.type_name == GATE))
 }
 
-fn wait_facts(dump: &Dump<'_>, thread: &ThreadSnapshot, wait: &ThreadWait) -> WaitFacts {
-    let methods = thread.frames.iter().filter_map(|frame| frame.method.as_deref());
+/// The wait of a thread, or of a suspended method that could release it.
+pub(super) fn wait_facts(dump: &Dump<'_>, wait: &ThreadWait, thread: Option<&ThreadSnapshot>) -> WaitFacts {
+    let methods = thread.into_iter().flat_map(|of| &of.frames).filter_map(|frame| frame.method.as_deref());
     let semaphore = dump.heap().semaphore(wait.object).map(|semaphore| {
         let waiting = methods.clone().find(|method| is_user_code(method));
-        let is_guard = waiting.is_some_and(|method| dump.types().calls(method, SEMAPHORE, RELEASE));
+        let is_guard =
+            thread.is_none() || waiting.is_some_and(|method| dump.types().calls(method, SEMAPHORE, RELEASE));
         SemaphoreFacts::of(&semaphore, is_guard)
     });
     WaitFacts {

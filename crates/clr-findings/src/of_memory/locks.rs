@@ -8,19 +8,55 @@ use nettrace_export::units::counted;
 
 use super::most_frequent;
 use crate::finding::{Confidence, Details, Finding, FindingKind, Number, in_method};
-use crate::memory_facts::{MemoryFacts, ThreadFacts};
+use crate::memory_facts::{MemoryFacts, ThreadFacts, WaitFacts};
 use crate::thresholds;
 
-/// Threads that wait for each other in all readings.
+/// A thread or a suspended method of a deadlock.
+struct Waiter<'m> {
+    label: String,
+    /// The thread; `None` of a suspended method.
+    tid: Option<u64>,
+    method: Option<&'m str>,
+    wait: Option<&'m WaitFacts>,
+}
+
+impl<'m> Waiter<'m> {
+    fn of(memory: &'m MemoryFacts, index: usize) -> Option<Self> {
+        let of_thread = |thread: &'m ThreadFacts| Self {
+            label: thread.label(),
+            tid: Some(thread.tid),
+            method: thread.method.as_deref(),
+            wait: thread.wait.as_ref(),
+        };
+        let suspended = || {
+            let of = memory.suspended.get(index.checked_sub(memory.threads.len())?)?;
+            let label = format!("async {}", of.method);
+            Some(Self { label, tid: None, method: Some(&of.method), wait: of.wait.as_ref() })
+        };
+        memory.thread(index).map(of_thread).or_else(suspended)
+    }
+
+    /// The method in which a thread waits, in words; that of a suspended method is its label.
+    fn place(&self) -> String {
+        in_method(self.method.filter(|_| self.tid.is_some()))
+    }
+
+    /// Returns true for the same thread, or a call of the same method, in another reading.
+    fn is_same(&self, other: &Self) -> bool {
+        self.tid == other.tid && (self.tid.is_some() || self.method == other.method)
+    }
+}
+
+/// Threads and suspended methods that wait for each other in all readings.
 pub(super) fn deadlocks(last: &MemoryFacts, earlier: &[MemoryFacts]) -> Vec<Finding> {
-    let tids = |memory: &MemoryFacts, cycle: &[usize]| -> Vec<_> {
-        cycle.iter().filter_map(|index| memory.thread(*index)).map(|thread| thread.tid).collect()
+    let waiters = |memory, cycle: &[usize]| -> Vec<Waiter<'_>> {
+        cycle.iter().filter_map(|index| Waiter::of(memory, *index)).collect()
     };
     let lasts = |cycle: &[usize]| {
-        let cycle = tids(last, cycle);
+        let cycle = waiters(last, cycle);
         earlier.iter().all(|memory| {
-            let others: Vec<_> = memory.deadlocks.iter().flat_map(|other| tids(memory, other)).collect();
-            cycle.iter().all(|tid| others.contains(tid))
+            let others: Vec<_> = memory.deadlocks.iter().flat_map(|other| waiters(memory, other)).collect();
+            cycle.iter().all(|waiter| others.iter().any(|other| waiter.is_same(other)))
         })
     };
     last.deadlocks.iter().filter(|cycle| lasts(cycle)).map(|cycle| deadlock(last, cycle)).collect()
@@ -49,37 +85,34 @@ pub(super) fn held_locks(last: &MemoryFacts, earlier: &[MemoryFacts]) -> Vec<Fin
 }
 
 fn deadlock(memory: &MemoryFacts, cycle: &[usize]) -> Finding {
-    let threads: Vec<_> = cycle.iter().filter_map(|index| memory.thread(*index)).collect();
-    let method = threads.iter().find_map(|thread| thread.method.clone());
-    let object = threads.iter().find_map(|thread| thread.wait.as_ref()?.type_name.clone());
-    let who = match threads.as_slice() {
-        [one] => format!("{} waits for itself", one.label()),
+    let waiters: Vec<_> = cycle.iter().filter_map(|index| Waiter::of(memory, *index)).collect();
+    let method = waiters.iter().find_map(|waiter| waiter.method);
+    let object = waiters.iter().find_map(|waiter| waiter.wait?.type_name.clone());
+    let who = match waiters.as_slice() {
+        [one] => format!("{} waits for itself", one.label),
         many => {
-            let labels: Vec<_> = many.iter().map(|thread| thread.label()).collect();
+            let labels: Vec<_> = many.iter().map(|waiter| &*waiter.label).collect();
             format!("{} wait for each other", labels.join(" and "))
         }
     };
-    let place = in_method(method.as_deref());
-    let waits = threads
-        .iter()
-        .filter_map(|thread| Some(wait_in_words(memory, thread, *thread.wait.as_ref()?.owners.first()?)));
-    let number = threads.len() as f64;
-    let is_likely = threads.iter().any(|thread| thread.wait.as_ref().is_some_and(|wait| wait.is_any));
+    let place = waiters.iter().map(Waiter::place).find(|place| !place.is_empty()).unwrap_or_default();
+    let waits = waiters.iter().filter_map(|waiter| {
+        Some(wait_in_words(waiter, &Waiter::of(memory, *waiter.wait?.owners.first()?)?))
+    });
+    let number = waiters.len() as f64;
+    let is_likely = waiters.iter().any(|waiter| waiter.wait.is_some_and(|wait| wait.is_any));
     Finding::new(FindingKind::Deadlock, number, format!("Deadlock: {who}{place}"), Details::Locks)
-        .with_method(method)
         .with_confidence(if is_likely { Confidence::Likely } else { Confidence::Certain })
+        .with_method(method.map(str::to_owned))
         .with_object(object)
         .with_evidence(waits.collect::<Vec<_>>())
         .with_numbers([Number::new("threads", number)])
 }
 
-/// A wait of a thread for another one.
-fn wait_in_words(memory: &MemoryFacts, thread: &ThreadFacts, owner: usize) -> String {
-    let method = in_method(thread.method.as_deref());
-    let what =
-        thread.wait.as_ref().map_or_else(String::new, |wait| what(wait.kind, wait.type_name.as_deref()));
-    let owner = memory.thread(owner).map_or_else(String::new, |owner| format!(" of {}", owner.label()));
-    format!("{}{method} waits for {what}{owner}", thread.label())
+/// The wait of a thread or a method for another one.
+fn wait_in_words(waiter: &Waiter<'_>, owner: &Waiter<'_>) -> String {
+    let what = waiter.wait.map_or_else(String::new, |wait| what(wait.kind, wait.type_name.as_deref()));
+    format!("{}{} waits for {what} of {}", waiter.label, waiter.place(), owner.label)
 }
 
 pub(super) fn what(kind: WaitedFor, type_name: Option<&str>) -> String {

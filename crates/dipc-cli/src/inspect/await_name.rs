@@ -4,10 +4,14 @@ use clr_dump::{AwaitKind, AwaitNode, Dump, TypeHandle};
 use clr_events::code::is_user_assembly;
 use clr_events::csharp::async_method;
 
-use crate::inspect::core_text::type_text;
+use crate::inspect::core_text::{method_text, type_text};
 
 /// The name of a method, or of the type of an object.
 pub(crate) fn await_name(dump: &Dump<'_>, node: &AwaitNode) -> String {
+    let suspended = dump.awaits().suspended_method(node);
+    if let Some(method) = suspended.as_ref().and_then(method_text) {
+        return method;
+    }
     let of = state_machine(node).unwrap_or(node.type_handle);
     let name = dump.types().name(of);
     name.as_deref().and_then(async_method).unwrap_or_else(|| type_text(name.as_deref(), of.get()))

@@ -22,12 +22,12 @@ const MAX_REFERENCES: usize = 256;
 const MAX_AWAITED: usize = 1 << 16;
 
 /// The task of `SemaphoreSlim.WaitAsync`.
-const SEMAPHORE_TASK: &str = "System.Threading.SemaphoreSlim+TaskNode";
+pub(super) const SEMAPHORE_TASK: &str = "System.Threading.SemaphoreSlim+TaskNode";
 /// The part of the name of the task of `Task.WhenAll`, which does not refer to those that it awaits (.NET 8
 /// and later).
 const ALL_PROMISE: &str = "+WhenAllPromise";
 /// The parts of the names of tasks that end with one of those that they await.
-const ANY_PROMISES: [&str; 2] = ["WhenAnyPromise", "CompleteOnInvokePromise"];
+pub(super) const ANY_PROMISES: [&str; 2] = ["WhenAnyPromise", "CompleteOnInvokePromise"];
 
 impl Finder<'_> {
     /// The tasks that a thread waits for, each with the objects at the ends of its awaits: all have to end.

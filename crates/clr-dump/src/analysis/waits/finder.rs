@@ -371,7 +371,7 @@ impl Finder<'_> {
     }
 
     /// The tasks with delegates that a thread runs: they are on the stack of the methods that call these.
-    fn running_tasks(&self, thread: &ThreadSnapshot) -> Vec<Address> {
+    pub(super) fn running_tasks(&self, thread: &ThreadSnapshot) -> Vec<Address> {
         let frames = &thread.stack.frames;
         let calls = |frame: &NamedFrame| {
             frame.full_name().is_some_and(|name| name.starts_with("System.Threading.Tasks.Task.Execute"))
@@ -460,8 +460,13 @@ pub(super) fn handle_kind(type_name: &str) -> Option<WaitedFor> {
 
 /// Returns true for a frame of a method that is not of the framework.
 pub(super) fn is_of_program(frame: &NamedFrame) -> bool {
+    frame.full_name().is_some_and(|name| is_name_of_program(&name))
+}
+
+/// Returns true for a type or a method that is not of the framework.
+pub(super) fn is_name_of_program(name: &str) -> bool {
     const FRAMEWORK: [&str; 3] = ["System.", "Microsoft.", "Interop."];
-    frame.full_name().is_some_and(|name| !FRAMEWORK.iter().any(|of| name.starts_with(of)))
+    !FRAMEWORK.iter().any(|of| name.starts_with(of))
 }
 
 /// The objects of a heap that have a kind.

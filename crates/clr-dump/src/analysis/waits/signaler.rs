@@ -12,14 +12,15 @@ use super::primitive::Primitive;
 use super::{SignaledObject, ThreadWait, WaitedFor};
 use crate::heap::object::Value;
 use crate::memory::address::Address;
+use crate::types::calls::FieldsRead;
 use crate::types::method::Method;
 
 /// Maximum number of objects with waiters to find the threads of.
-const MAX_OBJECTS: usize = 256;
+pub(super) const MAX_OBJECTS: usize = 256;
 /// Maximum number of objects on a stack to search for references.
 const MAX_STACK_OBJECTS: usize = 1 << 12;
 /// Maximum number of references of an object.
-const MAX_REFERENCES: usize = 256;
+pub(super) const MAX_REFERENCES: usize = 256;
 /// Bytes of the frame of a thread's outermost method.
 const OUTERMOST_FRAME: u64 = 256;
 /// The module and the token of a method.
@@ -38,6 +39,11 @@ struct Known {
     objects: HashMap<(usize, usize), Arc<Vec<Address>>>,
     /// Methods with a call, by the name of the first type and the first method.
     calls: HashMap<(MethodKey, &'static str, &'static str), bool>,
+    fields: HashMap<MethodKey, Arc<FieldsRead>>,
+}
+
+fn key(method: &Method) -> Option<MethodKey> {
+    Some((method.module.as_ref()?.address, method.token?))
 }
 
 impl<'f> Signalers<'f> {
@@ -79,12 +85,13 @@ impl<'f> Signalers<'f> {
         found
     }
 
-    fn primitive(&self, object: Address) -> Option<&'static Primitive> {
+    /// The kind of an object that threads wait for.
+    pub(super) fn primitive(&self, object: Address) -> Option<&'static Primitive> {
         Primitive::of_type(&*self.finder.dump.heap().type_name(object)?)
     }
 
     /// Returns true if a thread could call one of the methods on an object.
-    fn could(
+    pub(super) fn could(
         &self,
         index: usize,
         object: Address,
@@ -94,33 +101,51 @@ impl<'f> Signalers<'f> {
         let Some(thread) = self.finder.thread(index) else { return false };
         let methods = thread.frames.iter().enumerate().filter(|(_, frame)| is_of_program(frame));
         let methods = methods.filter_map(|(at, frame)| Some((at, frame.method.as_deref()?)));
-        methods.filter(|(_, method)| self.calls_any(method, types, signals)).any(|(at, method)| {
-            let heap = self.finder.dump.heap();
-            let fields = self.finder.dump.types().fields_read(method);
-            let is_target =
-                |value: Option<Value>| matches!(value, Some(Value::Reference { address, .. }) if address == object);
-            let refers = |from: &Address| {
-                let is_array = || heap.type_name(*from).is_some_and(|name| name.ends_with("[]"));
-                heap.references_of(*from, MAX_REFERENCES).contains(&object)
-                    && (is_array() || fields.names.iter().any(|name| is_target(heap.field_value(*from, name))))
-            };
-            let objects = self.objects_of(index, at);
-            let is_static = |at: &Address| heap.reference_at(*at).is_some_and(|(of, _)| of == object);
-            objects.contains(&object)
-                || fields.statics.iter().any(is_static)
-                || objects.iter().any(refers)
-        })
+        methods
+            .filter(|(_, method)| self.calls_any(method, types, signals))
+            .any(|(at, method)| self.reaches(method, &self.objects_of(index, at), object))
     }
 
-    fn calls_any(
+    /// Returns true if a method with these objects has another in reach: it is one of them, in a field that
+    /// the method reads of one of them, in an array among them, or in a static field that it reads.
+    pub(super) fn reaches(&self, method: &Method, objects: &[Address], object: Address) -> bool {
+        if objects.contains(&object) {
+            return true;
+        }
+        let heap = self.finder.dump.heap();
+        let fields = self.fields_read(method);
+        let refers = |from: &Address| {
+            let is_array = || heap.type_name(*from).is_some_and(|name| name.ends_with("[]"));
+            let is_field = |name: &String| heap.reference_field(*from, name) == Some(object);
+            heap.references_of(*from, MAX_REFERENCES).contains(&object)
+                && (is_array() || fields.names.iter().any(is_field))
+        };
+        let is_static = |at: &Address| heap.reference_at(*at).is_some_and(|(of, _)| of == object);
+        fields.statics.iter().any(is_static) || objects.iter().any(refers)
+    }
+
+    fn fields_read(&self, method: &Method) -> Arc<FieldsRead> {
+        let read = || Arc::new(self.finder.dump.types().fields_read(method));
+        let Some(key) = key(method) else { return read() };
+        if let Some(fields) = self.known.borrow().fields.get(&key) {
+            return Arc::clone(fields);
+        }
+        let fields = read();
+        self.known.borrow_mut().fields.insert(key, Arc::clone(&fields));
+        fields
+    }
+
+    /// Returns true if a method calls any of these methods of any of these types.
+    pub(super) fn calls_any(
         &self,
         method: &Method,
         types: &'static [&'static str],
         signals: &'static [&'static str],
     ) -> bool {
-        let (Some(module), Some(token)) = (&method.module, method.token) else { return false };
-        let (Some(of), Some(name)) = (types.first(), signals.first()) else { return false };
-        let key = ((module.address, token), *of, *name);
+        let (Some(of), Some(name), Some(method_key)) = (types.first(), signals.first(), key(method)) else {
+            return false;
+        };
+        let key = (method_key, *of, *name);
         if let Some(calls) = self.known.borrow().calls.get(&key) {
             return *calls;
         }

@@ -8,12 +8,14 @@ use clr_dump::{
     Address, HeapStatistics, HeldLock, Monitor, Monitors, SignaledObject, ThreadWait, ThreadWaits, WaitKind,
     WaitedFor, held_locks,
 };
+use clr_events::escape_controls;
 use serde::Serialize;
 
 use super::stacks::{label, label_with_method};
 use super::wait_words;
 use crate::args::format::Format;
 use crate::exit::Failure;
+use crate::inspect::await_name::await_name;
 use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::inspect::core_text::type_text;
 use crate::render::{output, units, width};
@@ -23,7 +25,7 @@ pub(crate) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failu
     // Only objects themselves say which thread holds them without a sync block.
     let heap = analysis.dump.heap().statistics().ok();
     let mut waits = ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &monitors);
-    waits.add_handles(&analysis.dump, &analysis.snapshots());
+    waits.search_heap(&analysis.dump, &analysis.snapshots());
     let held = held_locks(&analysis.dump, &analysis.snapshots());
     match format {
         Format::Json => output::print_json(&Report::new(analysis, &monitors, heap.as_ref(), &waits, &held)),
@@ -100,17 +102,26 @@ pub(crate) fn deadlocks(analysis: &Analysis<'_>, waits: &ThreadWaits, width: Opt
         let is_likely = cycle.iter().any(|(_, wait, _)| wait.is_any());
         text.push_str(if is_likely { "Deadlock (likely):\n" } else { "Deadlock:\n" });
         for (thread, wait, owner) in cycle {
-            let line = format!("  {}\n", wait_text(analysis, thread, wait, owner));
+            let line = format!("  {}\n", wait_text(analysis, waits, (thread, wait, owner)));
             text.push_str(&width::wrapped(&line, width));
         }
     }
     text
 }
 
-/// The wait of a thread for another one.
-fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: usize) -> String {
-    let method = analysis.threads.get(thread).map_or_else(String::new, label_with_method);
-    let owner = thread_label(analysis, owner);
+/// The wait of a thread or a method for another one.
+fn wait_text(
+    analysis: &Analysis<'_>,
+    waits: &ThreadWaits,
+    (waiter, wait, owner): (usize, &ThreadWait, usize),
+) -> String {
+    let who = |index: usize, label: fn(&ManagedThread) -> String| {
+        let thread = analysis.threads.get(index).map(|thread| format!("thread {}", label(thread)));
+        thread.or_else(|| method_label(analysis, waits, index)).unwrap_or_default()
+    };
+    let is_itself = waiter == owner;
+    let (waiter, owner) = (who(waiter, label_with_method), who(owner, label));
+    let owner = if is_itself { "itself".to_owned() } else { owner };
     let mut object = object_text(analysis, wait.object);
     if !wait.others.is_empty() {
         let more = if is_task(wait) { ["more task", "more tasks"] } else { ["more handle", "more handles"] };
@@ -122,25 +133,29 @@ fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: u
         let _ = write!(object, ", which awaits {}", object_text(analysis, awaited));
     }
     match wait.kind {
-        _ if wait.is_any() => format!(
-            "thread {method} waits for {object}, which thread {owner} could signal ({})",
-            wait.signals.join(", ")
-        ),
-        WaitedFor::Thread => format!("thread {method} waits for the end of thread {owner} (Thread.Join)"),
-        WaitedFor::Task => format!("thread {method} waits for {object}, which thread {owner} runs"),
+        _ if wait.is_any() => {
+            format!("{waiter} waits for {object}, which {owner} could signal ({})", wait.signals.join(", "))
+        }
+        WaitedFor::Thread => format!("{waiter} waits for the end of {owner} (Thread.Join)"),
+        WaitedFor::Task => format!("{waiter} waits for {object}, which {owner} runs"),
         WaitedFor::TaskInContext => format!(
-            "thread {method} waits for {object}, which continues in the SynchronizationContext of this thread"
+            "{waiter} waits for {object}, which continues in the SynchronizationContext of this thread"
         ),
-        _ => format!("thread {method} waits for {object}, which thread {owner} holds"),
+        _ => format!("{waiter} waits for {object}, which {owner} holds"),
     }
+}
+
+/// The label of a suspended `async` method with the line of its `await`.
+fn method_label(analysis: &Analysis<'_>, waits: &ThreadWaits, index: usize) -> Option<String> {
+    let node = waits.method(index)?;
+    let place = analysis.dump.awaits().await_place(node);
+    let line = place.and_then(|(method, il_offset)| analysis.line_of(&method, il_offset));
+    let name = escape_controls(&await_name(&analysis.dump, node)).into_owned();
+    Some(format!("async {name}{}", line.map_or_else(String::new, |line| line.suffix())))
 }
 
 const fn is_task(wait: &ThreadWait) -> bool {
     matches!(wait.kind, WaitedFor::Task | WaitedFor::TaskInContext)
-}
-
-fn thread_label(analysis: &Analysis<'_>, index: usize) -> String {
-    analysis.threads.get(index).map_or_else(String::new, label)
 }
 
 /// A held lock other than a monitor, and the threads that wait for it.
@@ -167,19 +182,26 @@ fn signaled_text(
     of: &SignaledObject,
 ) -> String {
     let label = |index: usize| analysis.threads.get(index).map_or_else(String::new, label_with_method);
-    let waiting: Vec<_> = waiting_for(waits, object).map(label).collect();
+    let waiting = waiting_for(waits, object).filter(|index| waits.method(*index).is_none());
+    let waiting: Vec<_> = waiting.map(label).collect();
     let mut line = format!("{}: ", object_text(analysis, object));
     if let Some(reason) = wait_words::holder_unknown(of.kind) {
         let _ = write!(line, "held by: not known ({reason}), ");
     }
-    let _ = write!(line, "{} wait: {}", waiting.len(), waiting.join(", "));
+    match waiting.as_slice() {
+        [] => line.push_str("no thread waits"),
+        waiting => {
+            let _ = write!(line, "{} wait: {}", waiting.len(), waiting.join(", "));
+        }
+    }
     for (at, (word, number)) in analysis.dump.heap().wait_state(object).into_iter().enumerate() {
         let _ = write!(line, "{} {word} {number}", if at == 0 { ";" } else { "," });
     }
     let signals = of.signals.join(", ");
-    let could: Vec<_> = of.owners.iter().map(|owner| label(*owner)).collect();
+    let owner = |index: usize| method_label(analysis, waits, index).unwrap_or_else(|| label(index));
+    let could: Vec<_> = of.owners.iter().map(|of| owner(*of)).collect();
     let _ = match could.as_slice() {
-        [] => write!(line, "; no method on a stack with the object calls {signals}"),
+        [] => write!(line, "; no method on a stack or in an await with the object calls {signals}"),
         could => write!(line, "; could be signaled ({signals}) by: {}", could.join(", ")),
     };
     line
@@ -216,18 +238,22 @@ fn holder_label(analysis: &Analysis<'_>, managed_id: u32) -> String {
 struct Report {
     runtime: String,
     locks: Vec<Lock>,
-    /// The threads that wait for one another, each cycle once.
-    deadlocks: Vec<Vec<u64>>,
+    /// The threads and `async` methods that wait for one another, each cycle once.
+    deadlocks: Vec<Vec<DeadlockRow>>,
     waits: Vec<Wait>,
     /// True if the dump lacks a part of the monitors, or their holders are unknown in this version.
     incomplete: bool,
 }
 
-/// A thread of a deadlock.
+/// A thread or a suspended `async` method of a deadlock.
 #[derive(Debug, Serialize)]
 pub(crate) struct DeadlockRow {
-    tid: u64,
+    /// `None` of an `async` method.
+    tid: Option<u64>,
     name: Option<String>,
+    /// The `async` method, with the line of its `await`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#async: Option<String>,
     /// `monitor`, `lock`, `reader_writer_lock`, `mutex`, `semaphore`, `event`, `barrier`, `countdown`,
     /// `collection`, `thread`, `task`, or `task_in_context` of a task that goes on in the thread's own
     /// SynchronizationContext.
@@ -237,6 +263,9 @@ pub(crate) struct DeadlockRow {
     r#type: Option<String>,
     /// The thread that holds it, that runs the task, or that could signal it.
     owner_tid: Option<u64>,
+    /// The `async` method that could signal it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner_async: Option<String>,
     /// The object at the end of the awaits of a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     awaits: Option<String>,
@@ -254,12 +283,14 @@ pub(crate) struct DeadlockRow {
 pub(crate) fn deadlock_rows(analysis: &Analysis<'_>, waits: &ThreadWaits) -> Vec<Vec<DeadlockRow>> {
     let tid = |index: usize| analysis.threads.get(index).map(|thread| thread.thread.os_id);
     let row = |(thread, wait, owner): (usize, &ThreadWait, usize)| DeadlockRow {
-        tid: tid(thread).unwrap_or_default(),
+        tid: tid(thread),
+        r#async: method_label(analysis, waits, thread),
         name: analysis.threads.get(thread).and_then(|thread| thread.name.clone()),
         kind: wait_words::name(wait.kind),
         object: format!("{:#x}", wait.object),
         r#type: analysis.dump.heap().type_name(wait.object).map(|name| name.to_string()),
         owner_tid: tid(owner),
+        owner_async: method_label(analysis, waits, owner),
         awaits: wait.awaited.map(|awaited| format!("{awaited:#x}")),
         other_tasks: NonZeroUsize::new(wait.others.len()).filter(|_| is_task(wait)),
         other_handles: NonZeroUsize::new(wait.others.len()).filter(|_| !is_task(wait)),
@@ -286,6 +317,9 @@ struct Lock {
     /// The threads that could let the waiters go on, where the object does not state a holder.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     could_signal_tids: Vec<u64>,
+    /// The suspended `async` methods that could.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    could_signal_async: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -361,6 +395,11 @@ impl Report {
                 waiting_tids,
                 holder_unknown: wait_words::holder_unknown(of.kind),
                 state: analysis.dump.heap().wait_state(object).into_iter().collect(),
+                could_signal_async: of
+                    .owners
+                    .iter()
+                    .filter_map(|of| method_label(analysis, waits, *of))
+                    .collect(),
                 could_signal_tids: of.owners.iter().filter_map(|of| Some(thread(*of)?.os_id)).collect(),
             }
         });
@@ -383,11 +422,7 @@ impl Report {
         Self {
             runtime: analysis.dump.runtime().version().to_owned(),
             locks: with_blocks.chain(thin).chain(others).chain(signaled).collect(),
-            deadlocks: waits
-                .deadlocks()
-                .iter()
-                .map(|cycle| cycle.iter().filter_map(|(index, ..)| Some(thread(*index)?.os_id)).collect())
-                .collect(),
+            deadlocks: deadlock_rows(analysis, waits),
             waits: all_waits.chain(of_others).collect(),
             incomplete: monitors.is_incomplete || heap.is_none_or(|heap| !heap.walk.gaps.is_empty()),
         }

@@ -93,7 +93,7 @@ impl<'a> Facts<'a> {
         let missing = missing(analysis, &monitors, &heap);
         let mut waits = ThreadWaits::find(&analysis.dump, &analysis.snapshots(), &monitors);
         if heap.is_ok() {
-            waits.add_handles(&analysis.dump, &analysis.snapshots());
+            waits.search_heap(&analysis.dump, &analysis.snapshots());
         }
         let chains = heap.as_ref().ok().and_then(|heap| heap::await_chains(analysis, heap));
         let threads = analysis.snapshots();
