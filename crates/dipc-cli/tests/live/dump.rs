@@ -439,9 +439,12 @@ fn check_deadlock(program: Command) {
         std::thread::sleep(Duration::from_millis(20));
     };
     let threads = run(["dump", "analyze", "-p", &pid, "threads", "--format", "json"]).with_code(0).json();
-    let name = |tid: &Value| {
+    let name = |row: &Value| {
         let threads = threads["threads"].as_array().unwrap();
-        threads.iter().find(|thread| thread["tid"] == *tid).unwrap()["name"].as_str().unwrap().to_owned()
+        threads.iter().find(|thread| thread["tid"] == row["tid"]).unwrap()["name"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let mut names: Vec<_> = cycle.as_array().unwrap().iter().map(name).collect();
     names.sort();

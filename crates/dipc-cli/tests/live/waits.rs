@@ -160,9 +160,11 @@ fn rings_of_account(line: &str) -> BTreeSet<BTreeSet<String>> {
 fn rings(cycles: &Value) -> BTreeSet<BTreeSet<String>> {
     let ring = |cycle: &Value| {
         let rows = cycle.as_array().unwrap();
-        let name = |row: &Value| row["name"].as_str().unwrap_or("?").to_owned();
-        let owner =
-            |row: &Value| rows.iter().find(|of| of["tid"] == row["owner_tid"]).map_or("?".into(), name);
+        let name = |row: &Value| row["name"].as_str().or(row["async"].as_str()).unwrap_or("?").to_owned();
+        let is_owner = |of: &Value, row: &Value| {
+            of["tid"] == row["owner_tid"] && of["async"].as_str() == row["owner_async"].as_str()
+        };
+        let owner = |row: &Value| rows.iter().find(|of| is_owner(of, row)).map_or("?".into(), name);
         let wait =
             |row: &Value| format!("{}: {} of {}", name(row), row["kind"].as_str().unwrap(), owner(row));
         rows.iter().map(wait).collect()
@@ -170,8 +172,8 @@ fn rings(cycles: &Value) -> BTreeSet<BTreeSet<String>> {
     cycles.as_array().unwrap().iter().map(ring).collect()
 }
 
-/// Deadlocks of two, three and five threads through different objects (`testdata/workload/waits/rings.cs`),
-/// in the process and in its core dump.
+/// Deadlocks of threads and `async` methods, up to five, through different objects
+/// (`testdata/workload/waits/rings.cs`), in the process and in its core dump.
 fn rings_of_different_objects_are_found(runtime: Runtime) {
     let Some(program) = runtime.program("waits/rings.dll") else { return };
     let target = Target::start(program);
@@ -201,6 +203,13 @@ fn rings_of_different_objects_are_found(runtime: Runtime) {
             " and 1 more task, which thread ",
             // Its own signaler sleeps: no deadlock.
             "; set 0; could be signaled (Set) by: ",
+            " waits for one of System.Threading.AutoResetEvent 0x",
+            " and 1 more handle, which thread ",
+            "  async Rings.LeftThenRight waits for System.Threading.SemaphoreSlim 0x",
+            ", which async Rings.RightThenLeft could signal (Release)\n",
+            ", which it itself could signal (Release)\n",
+            // It goes on one day: no deadlock.
+            "; could be signaled (Release) by: async Rings.EnterThenPause\n",
         ] {
             assert!(locks.contains(part), "{part}: {locks}");
         }

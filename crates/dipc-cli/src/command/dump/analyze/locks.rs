@@ -121,7 +121,7 @@ fn wait_text(
     };
     let is_itself = waiter == owner;
     let (waiter, owner) = (who(waiter, label_with_method), who(owner, label));
-    let owner = if is_itself { "itself".to_owned() } else { owner };
+    let owner = if is_itself { "it itself".to_owned() } else { owner };
     let mut object = object_text(analysis, wait.object);
     if !wait.others.is_empty() {
         let more = if is_task(wait) { ["more task", "more tasks"] } else { ["more handle", "more handles"] };
@@ -145,13 +145,18 @@ fn wait_text(
     }
 }
 
-/// The label of a suspended `async` method with the line of its `await`.
-fn method_label(analysis: &Analysis<'_>, waits: &ThreadWaits, index: usize) -> Option<String> {
+/// A suspended `async` method, with the line of its `await`.
+fn suspended_method(analysis: &Analysis<'_>, waits: &ThreadWaits, index: usize) -> Option<String> {
     let node = waits.method(index)?;
     let place = analysis.dump.awaits().await_place(node);
     let line = place.and_then(|(method, il_offset)| analysis.line_of(&method, il_offset));
     let name = escape_controls(&await_name(&analysis.dump, node)).into_owned();
-    Some(format!("async {name}{}", line.map_or_else(String::new, |line| line.suffix())))
+    Some(name + &line.map_or_else(String::new, |line| line.suffix()))
+}
+
+/// The same in a sentence.
+fn method_label(analysis: &Analysis<'_>, waits: &ThreadWaits, index: usize) -> Option<String> {
+    Some(format!("async {}", suspended_method(analysis, waits, index)?))
 }
 
 const fn is_task(wait: &ThreadWait) -> bool {
@@ -284,13 +289,13 @@ pub(crate) fn deadlock_rows(analysis: &Analysis<'_>, waits: &ThreadWaits) -> Vec
     let tid = |index: usize| analysis.threads.get(index).map(|thread| thread.thread.os_id);
     let row = |(thread, wait, owner): (usize, &ThreadWait, usize)| DeadlockRow {
         tid: tid(thread),
-        r#async: method_label(analysis, waits, thread),
+        r#async: suspended_method(analysis, waits, thread),
         name: analysis.threads.get(thread).and_then(|thread| thread.name.clone()),
         kind: wait_words::name(wait.kind),
         object: format!("{:#x}", wait.object),
         r#type: analysis.dump.heap().type_name(wait.object).map(|name| name.to_string()),
         owner_tid: tid(owner),
-        owner_async: method_label(analysis, waits, owner),
+        owner_async: suspended_method(analysis, waits, owner),
         awaits: wait.awaited.map(|awaited| format!("{awaited:#x}")),
         other_tasks: NonZeroUsize::new(wait.others.len()).filter(|_| is_task(wait)),
         other_handles: NonZeroUsize::new(wait.others.len()).filter(|_| !is_task(wait)),
@@ -398,7 +403,7 @@ impl Report {
                 could_signal_async: of
                     .owners
                     .iter()
-                    .filter_map(|of| method_label(analysis, waits, *of))
+                    .filter_map(|of| suspended_method(analysis, waits, *of))
                     .collect(),
                 could_signal_tids: of.owners.iter().filter_map(|of| Some(thread(*of)?.os_id)).collect(),
             }
