@@ -68,12 +68,6 @@ impl<'n, 'm> Machines<'n, 'm> {
         let references = fields.iter().filter(|field| field.kind == ValueKind::REFERENCE);
         references.filter_map(|field| Some((field.name.clone(), target(field)?))).collect()
     }
-
-    /// The object that a method was called on.
-    pub(super) fn this(&mut self, machine: &Machine) -> Option<Address> {
-        let references = self.references(machine);
-        references.into_iter().find(|(name, _)| name.ends_with("__this")).map(|(_, object)| object)
-    }
 }
 
 /// Returns the value of a field or of a property that the compiler has made a field for.
@@ -126,6 +120,14 @@ pub(super) fn number(dump: &Dump<'_>, object: Address, name: &str) -> Option<u64
     match value(dump, object, name)? {
         Value::Signed(number) => u64::try_from(number).ok(),
         Value::Unsigned(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// Returns the truth value of a field or property of an object.
+pub(super) fn flag(dump: &Dump<'_>, object: Address, name: &str) -> Option<bool> {
+    match value(dump, object, name)? {
+        Value::Bool(flag) => Some(flag),
         _ => None,
     }
 }

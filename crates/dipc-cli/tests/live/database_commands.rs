@@ -1,0 +1,98 @@
+//! Commands of a client of SQL Server in known states (`testdata/workload/commands`), by the memory of the
+//! process and by a core dump: the rows of the view are the program's own account.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::program::run;
+use crate::runtime::{self, Runtime, on_runtimes};
+use crate::workload::Target;
+
+/// Longer than a method takes on a loaded machine from sending a command to waiting for the answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program next to the client, which a package has: neither is a part of the other.
+fn program(runtime: Runtime, folder: &Path) -> Option<Command> {
+    let client = runtime::sql_client()?;
+    let dotnet = runtime::installation(runtime)?.join("dotnet");
+    let built = runtime::testdata().join("workload/commands");
+    for name in ["commands.dll", "commands.runtimeconfig.json"] {
+        fs::copy(built.join(name), folder.join(name)).unwrap();
+    }
+    fs::copy(&client, folder.join(client.file_name().unwrap())).unwrap();
+    let mut command = Command::new(dotnet);
+    command.arg(folder.join("commands.dll"));
+    Some(command)
+}
+
+fn view(source: &[&str]) -> Value {
+    run([&["dump", "analyze"], source, &["requests", "--format", "json"]].concat()).with_code(0).json()
+}
+
+/// The facts of the rows that the program states, too, by text.
+fn rows(report: &Value, is_core: bool) -> BTreeMap<String, Value> {
+    let row = |row: &Value| {
+        let facts = json!({
+            "state": row["state"], "server": row["server"], "database": row["database"],
+            "code": row["in"].as_str().unwrap_or_default().split('(').next(),
+            "aged": if is_core { row["started"].is_string() } else { row["age_ms"].is_u64() },
+        });
+        (row["text"].as_str().unwrap_or_default().to_owned(), facts)
+    };
+    report["commands"]["rows"].as_array().unwrap().iter().map(row).collect()
+}
+
+fn check(source: &[&str], account: &Value, is_core: bool) {
+    let of_account = |row: &Value| {
+        let mut facts = row.clone();
+        let text = facts.as_object_mut().unwrap().remove("text").unwrap();
+        (text.as_str().unwrap().to_owned(), facts)
+    };
+    let expected: BTreeMap<_, _> = account["commands"].as_array().unwrap().iter().map(of_account).collect();
+    let deadline = Instant::now() + PATIENCE;
+    let report = loop {
+        let report = view(source);
+        if rows(&report, is_core) == expected || Instant::now() >= deadline {
+            break report;
+        }
+    };
+    assert_eq!(rows(&report, is_core), expected, "{report:#}");
+    assert_eq!((&report["unread_results"], &report["complete"]), (&account["unread"], &json!(true)));
+    for row in report["commands"]["rows"].as_array().unwrap() {
+        let is_blocked = row["in"].as_str().unwrap().contains("Now(");
+        assert_eq!(row["tid"].is_u64(), is_blocked, "{row}");
+        assert_eq!(row["chain"].as_array().unwrap().is_empty(), is_blocked, "{row}");
+        assert!(row["age_ms"].as_u64().unwrap_or_default() < 3_600_000, "{row}");
+    }
+    // The secrets of a connection.
+    let shown = report.to_string();
+    assert!(!shown.contains("unsaid") && !shown.contains("clerk"), "{shown}");
+}
+
+fn commands_are_the_account_of_the_program(runtime: Runtime) {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = program(runtime, folder.path()) else { return };
+    let target = Target::start(program);
+    let account: Value = serde_json::from_str(&target.line()).unwrap();
+    let pid = target.pid().to_string();
+    check(&["-p", &pid], &account, false);
+    let core = folder.path().join("commands.core");
+    let core = core.to_str().unwrap();
+    run(["dump", "-p", &pid, "--stream", "-o", core]).with_code(0);
+    check(&[core], &account, true);
+    let shown = run(["dump", "analyze", core, "requests"]).with_code(0).text();
+    assert!(shown.contains("8 database commands (6 executing, 2 reading rows), 2 open results"), "{shown}");
+    // A copy without contents has no text.
+    let copy = folder.path().join("stripped.core");
+    let copy = copy.to_str().unwrap();
+    run(["dump", "strip", core, "-o", copy]).with_code(0);
+    let shown = run(["dump", "analyze", copy, "requests", "--format", "json"]).text();
+    assert!(!shown.contains("SELECT") && !shown.contains("127.0.0.1"), "{shown}");
+}
+
+on_runtimes!(commands_are_the_account_of_the_program: net_3_1, net_9_0);
