@@ -62,10 +62,10 @@ pub(crate) fn run(options: &RuntimesOptions) -> Result<()> {
     let mut missing = 0;
     for setup in &setups {
         match &setup.path {
-            Ok(path) => println!("{:<12} {}", setup.runtime.name, path.display()),
+            Ok(path) => println!("{:<13} {}", setup.runtime.name, path.display()),
             Err(error) => {
                 missing += 1;
-                println!("{:<12} MISSING: {error:#}", setup.runtime.name);
+                println!("{:<13} MISSING: {error:#}", setup.runtime.name);
             }
         }
     }
