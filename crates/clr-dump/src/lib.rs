@@ -190,6 +190,7 @@ pub use processor::{Machine, Processor};
 pub use requests::{
     OpenRequests, Requests,
     activity::{RequestStart, TraceIds},
+    commands::{CommandState, DatabaseCommand},
     incoming::{IncomingRequest, IncomingState},
     outgoing::{OutgoingRequest, OutgoingState},
     work::RequestWork,

@@ -1,12 +1,16 @@
-//! Requests that have not ended: those that ASP.NET Core serves, and those that `HttpClient` has sent.
+//! Requests that have not ended: those that ASP.NET Core serves, those that `HttpClient` has sent, and commands
+//! of SQL Server's clients.
 //!
 //! A request is found by the `async` methods and threads that work on it, so objects of ended requests, and
 //! those that a server keeps for the next ones, are not taken for requests.
 
 pub(crate) mod activity;
+pub(crate) mod commands;
+pub(crate) mod completions;
 pub(crate) mod incoming;
-pub(crate) mod machine;
 pub(crate) mod outgoing;
+pub(crate) mod property;
+pub(crate) mod reader;
 pub(crate) mod stacks;
 pub(crate) mod work;
 
@@ -14,8 +18,10 @@ use crate::analysis::ThreadSnapshot;
 use crate::dump::view;
 use crate::heap::HeapWalk;
 use crate::memory::MemoryResult;
-use crate::requests::incoming::{IncomingReader, IncomingRequest};
-use crate::requests::outgoing::{OutgoingReader, OutgoingRequest};
+use crate::requests::commands::DatabaseCommand;
+use crate::requests::incoming::IncomingRequest;
+use crate::requests::outgoing::OutgoingRequest;
+use crate::requests::reader::RequestReader;
 use crate::requests::stacks::ThreadObjects;
 
 /// Maximum number of requests of each direction to return.
@@ -34,6 +40,10 @@ pub struct OpenRequests {
     pub incoming: Vec<IncomingRequest>,
     /// The requests of `HttpClient`, by address.
     pub outgoing: Vec<OutgoingRequest>,
+    /// The commands of clients of SQL Server, by address.
+    pub commands: Vec<DatabaseCommand>,
+    /// The number of open results of commands that no thread or method reads from.
+    pub unread_results: u64,
     /// The number of connections of HTTP/1 without a request.
     pub idle_connections: u64,
     /// A time in the milliseconds of `Environment.TickCount64` at which the server looked at its connections
@@ -65,21 +75,24 @@ impl Requests<'_> {
     pub fn read(self, threads: &[&ThreadSnapshot]) -> MemoryResult<OpenRequests> {
         let links = self.dump.awaits().links()?;
         let threads = ThreadObjects::new(self.dump, threads);
-        let mut incoming = IncomingReader::new(self.dump, &links, &threads);
-        incoming.read();
-        let mut outgoing = OutgoingReader::new(self.dump, &links, &threads);
-        outgoing.read();
+        let mut reader = RequestReader::new(self.dump, &links, &threads);
+        let incoming = reader.incoming();
+        let outgoing = reader.outgoing();
+        let commands = reader.commands();
         let mut requests = OpenRequests {
             incoming: incoming.requests,
-            outgoing: outgoing.requests,
+            outgoing,
+            commands: commands.commands,
+            unread_results: commands.unread_results,
             idle_connections: incoming.idle,
             heartbeat: incoming.heartbeat,
-            is_truncated: links.is_full,
+            is_truncated: links.is_full || commands.is_truncated,
             walk: links.walk,
         };
         requests.is_truncated |= requests.incoming.len().max(requests.outgoing.len()) >= MAX_REQUESTS;
         requests.incoming.sort_by_key(|request| request.address);
         requests.outgoing.sort_by_key(|request| request.address);
+        requests.commands.sort_by_key(|command| command.address);
         Ok(requests)
     }
 }

@@ -1,6 +1,6 @@
 // A web server and its own client with requests in known states, for tests of the view of requests of a dump.
 // Built with: mcs -optimize+ -langversion:7.2 -nostdlib -noconfig (references to all of Microsoft.NETCore.App 3.1.23
-// and Microsoft.AspNetCore.App 9.0.1) -out:requests.dll requests.cs
+// and Microsoft.AspNetCore.App 9.0.1) -out:requests.dll requests.cs client.cs
 //
 // It writes its own account as one line of JSON once all requests have arrived. A line lets it end.
 using System;
@@ -24,15 +24,13 @@ using Microsoft.AspNetCore.Hosting.Server.Features;
 using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 
-static class Account
+// The requests that have arrived at their handlers.
+static class Arrivals
 {
     static readonly ConcurrentDictionary<string, string> traces = new ConcurrentDictionary<string, string>();
-    static readonly List<string> incoming = new List<string>();
-    static readonly List<string> outgoing = new List<string>();
     static int arrived;
 
-    // A request has arrived at its handler.
-    internal static void Arrive(string url)
+    internal static void Add(string url)
     {
         traces[url] = Activity.Current.TraceId.ToHexString();
         Interlocked.Increment(ref arrived);
@@ -43,31 +41,11 @@ static class Account
         while (Volatile.Read(ref arrived) < count) Thread.Sleep(5);
     }
 
-    static string Row(string state, string method, string url, string version, string code, string trace)
-    {
-        return "{\"state\":\"" + state + "\",\"method\":\"" + method + "\",\"url\":\"" + url + "\",\"version\":\""
-            + version + "\",\"code\":" + (code == null ? "null" : "\"" + code + "\"") + ",\"trace_id\":"
-            + (trace == null ? "null" : "\"" + trace + "\"") + "}";
-    }
-
-    internal static void Incoming(string state, string method, string url, string code, string version = "1.1")
+    internal static string Trace(string url)
     {
         string trace;
         traces.TryGetValue(url, out trace);
-        incoming.Add(Row(state, method, url, version, code, trace));
-    }
-
-    internal static void Outgoing(string state, string method, string url, string code, string trace, string version = "1.1")
-    {
-        outgoing.Add(Row(state, method, url, version, code, trace));
-    }
-
-    internal static string Trace(string url) { return traces[url]; }
-
-    internal static void Write(int idle)
-    {
-        Console.WriteLine("{\"incoming\":[" + string.Join(",", incoming) + "],\"outgoing\":["
-            + string.Join(",", outgoing) + "],\"idle\":" + idle + "}");
+        return trace;
     }
 }
 
@@ -87,18 +65,11 @@ class Listeners : IObserver<DiagnosticListener>, IObserver<KeyValuePair<string, 
     public void OnError(Exception error) { }
 }
 
-static class Stock
-{
-    static readonly TaskCompletionSource<int> never = new TaskCompletionSource<int>();
-
-    internal static async Task<int> Find() { return await never.Task; }
-}
-
 static class Handlers
 {
     internal static readonly object Gate = new object();
-    internal static HttpClient Client;
-    internal static string Supplier;
+    internal static HttpClient CallClient;
+    internal static string SupplierUrl;
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Enter() { lock (Gate) { } }
@@ -123,7 +94,7 @@ static class Handlers
 
     internal static async Task Calling(HttpContext context)
     {
-        await Client.GetStringAsync(Supplier + context.Request.Path);
+        await CallClient.GetStringAsync(SupplierUrl + context.Request.Path);
     }
 
     internal static async Task Reading(HttpContext context)
@@ -155,32 +126,13 @@ static class Audit
 {
     internal static async Task Invoke(HttpContext context, Func<Task> next)
     {
-        Account.Arrive(context.Request.Path + context.Request.QueryString);
+        Arrivals.Add(context.Request.Path + context.Request.QueryString);
         await next();
-    }
-}
-
-// The content of a request that is never whole.
-class Slow : HttpContent
-{
-    protected override async Task SerializeToStreamAsync(Stream stream, TransportContext context)
-    {
-        await stream.FlushAsync();
-        await Stock.Find();
-    }
-
-    protected override bool TryComputeLength(out long length)
-    {
-        length = 100;
-        return true;
     }
 }
 
 static class Program
 {
-    static readonly List<object> kept = new List<object>();
-    static int served;
-
     static Task Handle(HttpContext context)
     {
         string path = context.Request.Path;
@@ -197,7 +149,7 @@ static class Program
     static Stream Send(int port, string text)
     {
         TcpClient client = new TcpClient("127.0.0.1", port);
-        kept.Add(client);
+        Client.Kept.Add(client);
         Stream stream = client.GetStream();
         byte[] bytes = Encoding.ASCII.GetBytes(text);
         stream.Write(bytes, 0, bytes.Length);
@@ -205,49 +157,6 @@ static class Program
     }
 
     static void Get(int port, string url) { Send(port, "GET " + url + " HTTP/1.1\r\nHost: shop\r\n\r\n"); }
-
-    // A server that answers nothing, or a part for a path that asks for it.
-    static void Serve(Socket socket)
-    {
-        byte[] bytes = new byte[4096];
-        string text = "";
-        while (!text.Contains("\r\n\r\n"))
-        {
-            int count = socket.Receive(bytes);
-            if (count == 0) return;
-            text += Encoding.ASCII.GetString(bytes, 0, count);
-        }
-        if (text.StartsWith("GET /part"))
-            socket.Send(Encoding.ASCII.GetBytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc"));
-        Interlocked.Increment(ref served);
-        Thread.Sleep(Timeout.Infinite);
-    }
-
-    static void AwaitServed(int count)
-    {
-        while (Volatile.Read(ref served) < count) Thread.Sleep(5);
-    }
-
-    static string StartSupplier()
-    {
-        TcpListener listener = new TcpListener(IPAddress.Loopback, 0);
-        listener.Start();
-        Thread acceptor = new Thread(() =>
-        {
-            while (true)
-            {
-                Socket socket = listener.AcceptSocket();
-                kept.Add(socket);
-                Thread thread = new Thread(() => Serve(socket)) { IsBackground = true };
-                thread.Start();
-            }
-        });
-        acceptor.IsBackground = true;
-        acceptor.Start();
-        return "http://127.0.0.1:" + ((IPEndPoint)listener.LocalEndpoint).Port;
-    }
-
-    static async Task Fetch(HttpClient client, string url) { await client.GetStringAsync(url); }
 
     static async Task Fetch2(HttpClient client, string url)
     {
@@ -259,8 +168,6 @@ static class Program
         await client.SendAsync(request);
     }
 
-    static async Task Post(HttpClient client, string url) { await client.PostAsync(url, new Slow()); }
-
     // .NET Core 3.1 does not have HttpClient.Send.
     static void Delete(string url)
     {
@@ -268,14 +175,7 @@ static class Program
         Type type = typeof(Func<HttpClient, HttpRequestMessage, HttpResponseMessage>);
         Func<HttpClient, HttpRequestMessage, HttpResponseMessage> call =
             (Func<HttpClient, HttpRequestMessage, HttpResponseMessage>)Delegate.CreateDelegate(type, send);
-        call(NewClient(1), new HttpRequestMessage(HttpMethod.Delete, url));
-    }
-
-    static HttpClient NewClient(int connections)
-    {
-        HttpClient client = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = connections });
-        client.Timeout = TimeSpan.FromHours(2);
-        return client;
+        call(Client.New(1), new HttpRequestMessage(HttpMethod.Delete, url));
     }
 
     static IWebHost StartServer(HttpProtocols protocols)
@@ -296,7 +196,7 @@ static class Program
             })
             .Build();
         host.Start();
-        kept.Add(host);
+        Client.Kept.Add(host);
         return host;
     }
 
@@ -305,16 +205,21 @@ static class Program
         return new Uri(host.ServerFeatures.Get<IServerAddressesFeature>().Addresses.First()).Port;
     }
 
+    static void Incoming(string state, string method, string url, string code, string version = "1.1")
+    {
+        Account.Incoming(state, method, url, code, Arrivals.Trace(url), version);
+    }
+
     static void Main()
     {
         ThreadPool.SetMinThreads(32, 32);
         DiagnosticListener.AllListeners.Subscribe(new Listeners());
         Monitor.Enter(Handlers.Gate);
-        Handlers.Supplier = StartSupplier();
-        Handlers.Client = NewClient(100);
+        Handlers.SupplierUrl = Supplier.Start();
+        Handlers.CallClient = Client.New(100);
         int port = Port(StartServer(HttpProtocols.Http1));
         int port2 = Port(StartServer(HttpProtocols.Http2));
-        string supplier = Handlers.Supplier;
+        string supplier = Handlers.SupplierUrl;
 
         for (int i = 1; i <= 3; i++)
         {
@@ -332,42 +237,31 @@ static class Program
         Get(port, "/begun/1");
         Get(port, "/writing/1");
         Send(port, "PUT /half/1 HTTP/1.1\r\nHost: sh");
-        HttpClient two = NewClient(100);
-        for (int i = 1; i <= 2; i++) kept.Add(Fetch2(two, "http://127.0.0.1:" + port2 + "/awaiting/two/" + i));
-        Account.Await(3 + 4 + 5 + 4 + 2 + 1 + 1 + 2);
-        AwaitServed(4);
-
-        HttpClient narrow = NewClient(1);
-        kept.Add(Fetch(narrow, supplier + "/narrow/1"));
-        AwaitServed(5);
-        kept.Add(Fetch(narrow, supplier + "/narrow/2"));
-        kept.Add(Fetch(narrow, supplier + "/narrow/3"));
-        kept.Add(Fetch(NewClient(1), supplier + "/part/1"));
-        kept.Add(Post(NewClient(1), supplier + "/slow/1"));
+        HttpClient two = Client.New(100);
+        for (int i = 1; i <= 2; i++) Client.Kept.Add(Fetch2(two, "http://127.0.0.1:" + port2 + "/awaiting/two/" + i));
+        Arrivals.Await(3 + 4 + 5 + 4 + 2 + 1 + 1 + 2);
+        Supplier.Await(4);
+        Client.Call(supplier, 4);
         Thread thread = new Thread(() => Delete(supplier + "/sync/1"));
         thread.Name = "caller";
         thread.IsBackground = true;
         thread.Start();
-        AwaitServed(8);
+        Supplier.Await(8);
 
-        for (int i = 1; i <= 2; i++) Account.Incoming("handler", "GET", "/locked/" + i + "?key=" + i, "Handlers.Enter()");
-        for (int i = 1; i <= 2; i++) Account.Incoming("handler", "GET", "/locked/later/" + i, "Handlers.Enter()");
-        for (int i = 1; i <= 5; i++) Account.Incoming("handler", "GET", "/awaiting/" + i, "Stock.Find");
-        for (int i = 1; i <= 4; i++) Account.Incoming("handler", "GET", "/calling/" + i, "Handlers.Calling");
-        for (int i = 1; i <= 2; i++) Account.Incoming("reading body", "POST", "/reading/" + i, "Handlers.Reading");
-        Account.Incoming("responding", "GET", "/begun/1", "Stock.Find");
-        Account.Incoming("writing", "GET", "/writing/1", "Handlers.Writing");
-        Account.Incoming("reading", "PUT", "/half/1", null);
-        for (int i = 1; i <= 2; i++) Account.Incoming("handler", "GET", "/awaiting/two/" + i, "Stock.Find", "2");
+        for (int i = 1; i <= 2; i++) Incoming("handler", "GET", "/locked/" + i + "?key=" + i, "Handlers.Enter()");
+        for (int i = 1; i <= 2; i++) Incoming("handler", "GET", "/locked/later/" + i, "Handlers.Enter()");
+        for (int i = 1; i <= 5; i++) Incoming("handler", "GET", "/awaiting/" + i, "Stock.Find");
+        for (int i = 1; i <= 4; i++) Incoming("handler", "GET", "/calling/" + i, "Handlers.Calling");
+        for (int i = 1; i <= 2; i++) Incoming("reading body", "POST", "/reading/" + i, "Handlers.Reading");
+        Incoming("responding", "GET", "/begun/1", "Stock.Find");
+        Incoming("writing", "GET", "/writing/1", "Handlers.Writing");
+        Incoming("reading", "PUT", "/half/1", null);
+        for (int i = 1; i <= 2; i++) Incoming("handler", "GET", "/awaiting/two/" + i, "Stock.Find", "2");
 
         for (int i = 1; i <= 4; i++)
-            Account.Outgoing("waiting for response", "GET", supplier + "/calling/" + i, "Handlers.Calling", Account.Trace("/calling/" + i));
+            Account.Outgoing("waiting for response", "GET", supplier + "/calling/" + i, "Handlers.Calling", Arrivals.Trace("/calling/" + i));
         for (int i = 1; i <= 2; i++)
             Account.Outgoing("waiting for response", "GET", "http://127.0.0.1:" + port2 + "/awaiting/two/" + i, "Program.Fetch2", null, "2");
-        Account.Outgoing("waiting for response", "GET", supplier + "/narrow/1", "Program.Fetch", null);
-        for (int i = 2; i <= 3; i++) Account.Outgoing("waiting for a connection", "GET", supplier + "/narrow/" + i, "Program.Fetch", null);
-        Account.Outgoing("reading response", "GET", supplier + "/part/1", "Program.Fetch", null);
-        Account.Outgoing("sending", "POST", supplier + "/slow/1", "Stock.Find", null);
         Account.Outgoing("waiting for response", "DELETE", supplier + "/sync/1", "Program.Delete(string)", null);
         Account.Write(3);
         Console.ReadLine();

@@ -1,55 +1,14 @@
 // Calls that .NET 11 suspends without state machines, as its libraries lay them out: types of the same names,
 // with the same fields, made by hand on earlier runtimes. The text of dotnet/runtime is the source of names
 // and fields (AsyncHelpers.CoreCLR.cs); that this is what a runtime of .NET 11 does is not proven here.
-// Built with: mcs -optimize+ -unsafe -langversion:7.2 -out:suspended.dll suspended.cs
+// Built with: mcs -optimize+ -unsafe -langversion:7.2 -out:suspended.dll suspended.cs continuations.cs
 //
 // "suspended.dll" makes them, writes "ready PID" and waits for a line.
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
-using System.Reflection;
 using System.Runtime.CompilerServices;
-using System.Runtime.InteropServices;
 using System.Threading.Tasks;
-
-namespace System.Runtime.CompilerServices
-{
-    unsafe struct ResumeInfo
-    {
-        public void* Resume;
-        public void* DiagnosticIP;
-    }
-
-    unsafe class Continuation
-    {
-        public Continuation Next;
-        public ResumeInfo* ResumeInfo;
-        public int Flags;
-        public int State;
-    }
-
-    // The runtime makes such types for the variables of a method.
-    class MethodContinuation : Continuation
-    {
-        public object Variable;
-    }
-
-    // The innermost one, of the task that is awaited: without code of a method.
-    class TaskContinuation : Continuation
-    {
-        public Task Task;
-    }
-
-    static class AsyncHelpers
-    {
-        public sealed class RuntimeAsyncTask<T> : Task<T>
-        {
-            public RuntimeAsyncTask(Continuation state) : base(Run, state) { }
-            static T Run(object state) { return default(T); }
-            public void DispatchContinuations() { }
-        }
-    }
-}
 
 static class Suspended
 {
@@ -66,35 +25,9 @@ static class Suspended
     static async Task Checkout(Task of) { await of; }
     static async Task<int> Wait() { return await third.Task; }
 
-    static unsafe void* Code(Type type, string name)
+    static Task Suspend(Task task, Type type, params string[] methods)
     {
-        RuntimeMethodHandle method = type.GetMethod(name, BindingFlags.Static | BindingFlags.Public).MethodHandle;
-        RuntimeHelpers.PrepareMethod(method);
-        byte* code = (byte*)method.GetFunctionPointer();
-        // A stub jumps to the address that a cell has.
-        while (code[0] == 0xff && code[1] == 0x25) { code = *(byte**)(code + 6 + *(int*)(code + 2)); }
-        return code;
-    }
-
-    static unsafe ResumeInfo* Info(void* code)
-    {
-        ResumeInfo* info = (ResumeInfo*)Marshal.AllocHGlobal(sizeof(ResumeInfo));
-        info->Resume = code;
-        info->DiagnosticIP = code;
-        return info;
-    }
-
-    // A task whose methods await "task", the innermost first.
-    static unsafe AsyncHelpers.RuntimeAsyncTask<int> Suspend(Task task, Type type, params string[] methods)
-    {
-        var head = new TaskContinuation { Task = task, ResumeInfo = Info(null) };
-        Continuation last = head;
-        foreach (string method in methods)
-        {
-            last = last.Next = new MethodContinuation { ResumeInfo = Info(Code(type, method)), Variable = method };
-        }
-        var suspended = new AsyncHelpers.RuntimeAsyncTask<int>(head);
-        task.GetAwaiter().UnsafeOnCompleted(suspended.DispatchContinuations);
+        Task suspended = Calls.Suspend(task, Array.ConvertAll(methods, method => new Call(type, method)));
         kept.Add(suspended);
         return suspended;
     }

@@ -27,14 +27,15 @@ pub(crate) struct Runtime {
     build: fn(&layout::Packages<'_>, &Path) -> Result<()>,
 }
 
-/// The runtimes of the live tests, in the order of setting up: 9.0.1 takes its `dotnet` from the package of
-/// 3.1.23.
-static LIVE: [Runtime; 5] = [
+/// The runtimes of the live tests and a library that their programs use, in the order of setting up: 9.0.1
+/// takes its `dotnet` from the package of 3.1.23.
+static LIVE: [Runtime; 6] = [
     Runtime { name: "nativeaot-9", recipe: "1", build: layout::native_aot },
     Runtime { name: "3.1.23", recipe: "1", build: layout::net3_1 },
     Runtime { name: "8.0.28", recipe: "1", build: layout::net8_0 },
     Runtime { name: "9.0.1", recipe: "3", build: layout::net9_0 },
     Runtime { name: "10.0.5", recipe: "1", build: layout::net10_0 },
+    Runtime { name: "sqlclient-4.6", recipe: "1", build: layout::sql_client },
 ];
 
 /// The runtime for Wine, which test runs do not set up.
@@ -61,10 +62,10 @@ pub(crate) fn run(options: &RuntimesOptions) -> Result<()> {
     let mut missing = 0;
     for setup in &setups {
         match &setup.path {
-            Ok(path) => println!("{:<12} {}", setup.runtime.name, path.display()),
+            Ok(path) => println!("{:<13} {}", setup.runtime.name, path.display()),
             Err(error) => {
                 missing += 1;
-                println!("{:<12} MISSING: {error:#}", setup.runtime.name);
+                println!("{:<13} MISSING: {error:#}", setup.runtime.name);
             }
         }
     }

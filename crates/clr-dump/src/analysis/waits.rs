@@ -371,6 +371,7 @@ mod tests {
             waits: of.iter().map(|of| of.map(wait)).collect(),
             signaled: BTreeMap::new(),
             methods: Vec::new(),
+            has_heap: false,
         }
     }
 

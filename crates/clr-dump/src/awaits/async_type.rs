@@ -24,7 +24,7 @@ const THREAD_EVENTS: [&str; 2] =
 /// The fields of continuation objects that lead to the waiting object.
 const LINKS: [&str; 3] = ["m_task", "m_action", "_continuation"];
 /// The task of `async` methods that the runtime suspends by itself (.NET 11), without state machines.
-const RUNTIME_TASK: &str = "System.Runtime.CompilerServices.AsyncHelpers+RuntimeAsyncTask`1";
+pub(crate) const RUNTIME_TASK: &str = "System.Runtime.CompilerServices.AsyncHelpers+RuntimeAsyncTask`1";
 /// The suspended call of such a method, of which the runtime makes subtypes.
 const CONTINUATION: &str = "System.Runtime.CompilerServices.Continuation";
 /// The offset of `DiagnosticIP` in a `ResumeInfo`.

@@ -72,10 +72,4 @@ impl<'n, 'm> Machines<'n, 'm> {
     pub(crate) fn reference(&mut self, machine: &Machine, name: &str) -> Option<Address> {
         self.references(machine).into_iter().find(|(field, _)| field == name).map(|(_, object)| object)
     }
-
-    /// The object that a method was called on.
-    pub(crate) fn this(&mut self, machine: &Machine) -> Option<Address> {
-        let references = self.references(machine);
-        references.into_iter().find(|(name, _)| name.ends_with("__this")).map(|(_, object)| object)
-    }
 }

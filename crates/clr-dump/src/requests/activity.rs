@@ -7,7 +7,7 @@
 use crate::dump::Dump;
 use crate::heap::object::Value;
 use crate::memory::address::Address;
-use crate::requests::machine::{number, reference, structure, text};
+use crate::requests::property::{number, reference, structure, text};
 
 /// The start of a request, by one of the clocks of its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

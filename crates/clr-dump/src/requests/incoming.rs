@@ -7,14 +7,13 @@
 
 use hashbrown::HashSet;
 
-use crate::awaits::graph::{AwaitKind, AwaitLinks};
-use crate::awaits::machine::{Machine, Machines};
 use crate::dump::Dump;
 use crate::memory::address::Address;
 use crate::requests::MAX_REQUESTS;
 use crate::requests::activity::{self, RequestStart, TraceIds};
-use crate::requests::machine::{constant, number, reference, text};
-use crate::requests::stacks::{OnStack, ThreadObjects};
+use crate::requests::property::{constant, number, reference, text};
+use crate::requests::reader::RequestReader;
+use crate::requests::stacks::OnStack;
 use crate::requests::work::RequestWork;
 
 /// The type of all requests.
@@ -22,6 +21,8 @@ const HTTP_PROTOCOL: &str = "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.H
 /// The beginning of the name of the state machine that serves a connection or a stream.
 const PROCESS_REQUESTS: &str =
     "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http.HttpProtocol+<ProcessRequests>d__";
+/// The host's data for a request.
+const CONTEXT: &str = "Microsoft.AspNetCore.Hosting.HostingApplication+Context";
 /// The parts of Kestrel's names in which a handler reads the body of a request.
 const BODY_READERS: [&str; 3] = ["MessageBody", "Http.HttpRequestStream", "Http.HttpRequestPipeReader"];
 /// The parts of Kestrel's names in which a handler writes a response.
@@ -69,90 +70,74 @@ pub enum IncomingState {
     Writing,
 }
 
-/// The reader of incoming requests.
-pub(super) struct IncomingReader<'r, 'm> {
-    dump: &'r Dump<'m>,
-    links: &'r AwaitLinks,
-    threads: &'r ThreadObjects<'r>,
-    machines: Machines<'r, 'm>,
-    seen: HashSet<Address>,
+/// The requests that a server has received.
+#[derive(Default)]
+pub(super) struct IncomingRequests {
     pub(super) requests: Vec<IncomingRequest>,
     pub(super) idle: u64,
     pub(super) heartbeat: Option<u64>,
+    seen: HashSet<Address>,
 }
 
-impl<'r, 'm> IncomingReader<'r, 'm> {
-    pub(super) fn new(dump: &'r Dump<'m>, links: &'r AwaitLinks, threads: &'r ThreadObjects<'r>) -> Self {
-        Self {
-            dump,
-            links,
-            threads,
-            machines: Machines::new(dump),
-            seen: HashSet::new(),
-            requests: Vec::new(),
-            idle: 0,
-            heartbeat: None,
-        }
-    }
-
-    /// Reads all requests.
-    pub(super) fn read(&mut self) {
-        for (index, node) in self.links.nodes.iter().enumerate() {
-            let AwaitKind::Method { state_machine: Some(of), .. } = node.kind else { continue };
-            let name = self.dump.types().name(of);
-            if name.is_some_and(|name| name.starts_with(PROCESS_REQUESTS))
-                && let Some(machine) = self.machines.of(node)
-                && let Some(request) = self.machines.this(&machine)
-            {
-                self.add(request, RequestWork::of(self.links, index), Some(&machine));
+impl RequestReader<'_, '_> {
+    /// Reads the requests that a server has received.
+    pub(super) fn incoming(&mut self) -> IncomingRequests {
+        let mut found = IncomingRequests::default();
+        let methods: Vec<_> = self.methods(PROCESS_REQUESTS).collect();
+        for (index, node) in methods {
+            let variables = self.variables(node);
+            let request = variables.iter().find(|(_, object)| self.is_a(*object, HTTP_PROTOCOL));
+            if let Some((_, request)) = request {
+                self.add_incoming(&mut found, *request, RequestWork::of(self.links, index), &variables);
             }
         }
         // The first request of a connection can run before its methods have awaited anything.
         let threads = self.threads;
-        for thread in threads.with_type(PROCESS_REQUESTS) {
-            let mut requests = threads.objects(thread).iter().filter(|object| self.is_request(**object));
+        for thread in threads.with_type(HTTP_PROTOCOL) {
+            let objects = threads.objects(thread).iter();
+            let mut requests = objects.filter(|object| self.is_a(**object, HTTP_PROTOCOL));
             if let (Some(request), None) = (requests.next(), requests.next()) {
                 let work =
                     RequestWork { thread: Some(thread.id()), is_running: true, ..RequestWork::default() };
-                self.add(*request, work, None);
+                self.add_incoming(&mut found, *request, work, &[]);
             }
         }
-    }
-
-    /// Returns true if an object is a connection of HTTP/1 or a stream.
-    fn is_request(&self, object: Address) -> bool {
-        let types = self.dump.types();
-        let bases = self.dump.heap().type_of(object).map(|of| types.type_and_bases(of)).unwrap_or_default();
-        bases.iter().any(|of| types.name(*of).as_deref() == Some(HTTP_PROTOCOL))
+        found
     }
 
     /// Adds the request of a connection or stream, unless it has none.
-    fn add(&mut self, request: Address, mut work: RequestWork, machine: Option<&Machine>) {
-        if self.requests.len() >= MAX_REQUESTS || !self.seen.insert(request) {
+    fn add_incoming(
+        &self,
+        found: &mut IncomingRequests,
+        request: Address,
+        mut work: RequestWork,
+        variables: &[(String, Address)],
+    ) {
+        if found.requests.len() >= MAX_REQUESTS || !found.seen.insert(request) {
             return;
         }
         let dump = self.dump;
-        self.heartbeat = self.heartbeat.max(heartbeat(dump, request));
+        found.heartbeat = found.heartbeat.max(heartbeat(dump, request));
         if work.is_running && work.thread.is_none() {
-            work.thread = self.thread(request, &work);
+            work.thread = self.incoming_thread(request, &work);
         }
         let version = version(constant(dump, request, "_httpVersion").as_deref());
         // A stream is made for its request, and reads it at once.
         let is_stream = matches!(version, Some("2" | "3"));
         let status = constant(dump, request, "_requestProcessingStatus");
         let status = status.as_deref().filter(|status| !is_stream || *status != PENDING);
-        let Some(state) = self.state(status, &work) else {
-            self.idle = self.idle.saturating_add(1);
+        let Some(state) = self.incoming_state(status, &work) else {
+            found.idle = found.idle.saturating_add(1);
             return;
         };
         // That of the last request is kept until the headers are read.
-        let context = (state != IncomingState::Reading).then(|| self.context(request, machine)).flatten();
+        let context = (state != IncomingState::Reading).then(|| self.context(request, variables)).flatten();
         let activity = context.and_then(|context| activity_of(dump, context));
         let started = activity.and_then(|activity| activity::start(dump, activity)).or_else(|| {
             let timestamp = number(dump, context?, "StartTimestamp")?;
             activity::stopwatch_start(timestamp)
         });
-        self.requests.push(IncomingRequest {
+        found.requests.push(IncomingRequest {
             address: request,
             version,
             method: method(dump, request),
@@ -165,7 +150,7 @@ impl<'r, 'm> IncomingReader<'r, 'm> {
     }
 
     /// The thread that runs the innermost method of a chain.
-    fn thread(&self, request: Address, work: &RequestWork) -> Option<u64> {
+    fn incoming_thread(&self, request: Address, work: &RequestWork) -> Option<u64> {
         let innermost = work.chain.first()?;
         let types = work.types(self.dump);
         let name = types.first()?;
@@ -177,7 +162,7 @@ impl<'r, 'm> IncomingReader<'r, 'm> {
     }
 
     /// The state; `None` of a connection without a request.
-    fn state(&self, status: Option<&str>, work: &RequestWork) -> Option<IncomingState> {
+    fn incoming_state(&self, status: Option<&str>, work: &RequestWork) -> Option<IncomingState> {
         match status {
             Some(PENDING) => return None,
             Some("ParsingRequestLine" | "ParsingHeaders") => return Some(IncomingState::Reading),
@@ -196,13 +181,15 @@ impl<'r, 'm> IncomingReader<'r, 'm> {
     }
 
     /// The data that the host has for a request.
-    fn context(&mut self, request: Address, machine: Option<&Machine>) -> Option<Address> {
-        let is_context = |(name, _): &(String, Address)| name.starts_with("<context>");
-        let of_machine = machine.and_then(|of| self.machines.references(of).into_iter().find(is_context));
-        if let Some((_, context)) = of_machine {
-            return Some(context);
+    fn context(&self, request: Address, variables: &[(String, Address)]) -> Option<Address> {
+        let heap = self.dump.heap();
+        let is_context = |(name, object): &&(String, Address)| {
+            name.starts_with("<context>") || heap.type_name(*object).as_deref() == Some(CONTEXT)
+        };
+        if let Some((_, context)) = variables.iter().find(is_context) {
+            return Some(*context);
         }
-        let fields = self.dump.types().fields(self.dump.heap().type_of(request)?);
+        let fields = self.dump.types().fields(heap.type_of(request)?);
         let field = fields.iter().find(|field| field.name.contains("HostContext"))?;
         reference(self.dump, request, &field.name)
     }

@@ -7,15 +7,12 @@
 
 use hashbrown::HashMap;
 
-use crate::awaits::graph::{AwaitKind, AwaitLinks};
-use crate::awaits::machine::Machines;
-use crate::dump::Dump;
 use crate::heap::known_object::KnownContent;
 use crate::memory::address::Address;
 use crate::requests::MAX_REQUESTS;
 use crate::requests::activity::{self, RequestStart, TraceIds};
-use crate::requests::machine::{known, reference, text};
-use crate::requests::stacks::ThreadObjects;
+use crate::requests::property::{known, reference, text};
+use crate::requests::reader::RequestReader;
 use crate::requests::work::RequestWork;
 
 /// The namespace of the client's methods.
@@ -89,47 +86,27 @@ struct Parts {
     types: Vec<String>,
 }
 
-/// The reader of outgoing requests.
-pub(super) struct OutgoingReader<'r, 'm> {
-    dump: &'r Dump<'m>,
-    links: &'r AwaitLinks,
-    threads: &'r ThreadObjects<'r>,
-    machines: Machines<'r, 'm>,
-    pub(super) requests: Vec<OutgoingRequest>,
-}
-
-impl<'r, 'm> OutgoingReader<'r, 'm> {
-    pub(super) fn new(dump: &'r Dump<'m>, links: &'r AwaitLinks, threads: &'r ThreadObjects<'r>) -> Self {
-        Self { dump, links, threads, machines: Machines::new(dump), requests: Vec::new() }
-    }
-
-    /// Reads all requests.
-    pub(super) fn read(&mut self) {
+impl RequestReader<'_, '_> {
+    /// Reads the requests of `HttpClient`.
+    pub(super) fn outgoing(&mut self) -> Vec<OutgoingRequest> {
         let mut parts: HashMap<Address, Parts> = HashMap::new();
         self.find_methods(&mut parts);
         self.find_threads(&mut parts);
-        for (request, parts) in parts {
-            let read = self.request(request, parts);
-            self.requests.push(read);
-        }
+        parts.into_iter().map(|(request, parts)| self.outgoing_request(request, parts)).collect()
     }
 
     /// Finds the requests of the client's methods that have not ended.
     fn find_methods(&mut self, parts: &mut HashMap<Address, Parts>) {
-        for (index, node) in self.links.nodes.iter().enumerate() {
-            let AwaitKind::Method { state_machine: Some(of), .. } = node.kind else { continue };
-            if !self.dump.types().name(of).is_some_and(|name| name.starts_with(HTTP)) {
-                continue;
-            }
-            let Some(machine) = self.machines.of(node) else { continue };
-            let references = self.machines.references(&machine);
-            let Some(request) = self.request_of(&references) else { continue };
+        let methods: Vec<_> = self.methods(HTTP).collect();
+        for (index, node) in methods {
+            let variables = self.variables(node);
+            let Some(request) = self.request_of(&variables) else { continue };
             if parts.len() >= MAX_REQUESTS && !parts.contains_key(&request) {
                 continue;
             }
             let parts = parts.entry(request).or_default();
             parts.methods.push(index);
-            for (_, object) in &references {
+            for (_, object) in &variables {
                 if self.is_a(*object, ACTIVITY) {
                     parts.activity = Some(*object);
                 } else if parts.timeout.is_none() {
@@ -140,9 +117,9 @@ impl<'r, 'm> OutgoingReader<'r, 'm> {
     }
 
     /// The request among the objects that a method has, or that of a response among them.
-    fn request_of(&self, references: &[(String, Address)]) -> Option<Address> {
+    fn request_of(&self, variables: &[(String, Address)]) -> Option<Address> {
         let find = |type_name: &str| {
-            references.iter().map(|(_, object)| *object).find(|object| self.is_a(*object, type_name))
+            variables.iter().map(|(_, object)| *object).find(|object| self.is_a(*object, type_name))
         };
         find(REQUEST).or_else(|| reference(self.dump, find(RESPONSE)?, "_requestMessage"))
     }
@@ -173,14 +150,7 @@ impl<'r, 'm> OutgoingReader<'r, 'm> {
         first.is_some_and(|method| RequestWork::of(self.links, *method).is_running)
     }
 
-    /// Returns true if an object is of a type, or of one that is derived from it.
-    fn is_a(&self, object: Address, type_name: &str) -> bool {
-        let types = self.dump.types();
-        let bases = self.dump.heap().type_of(object).map(|of| types.type_and_bases(of)).unwrap_or_default();
-        bases.iter().any(|of| types.name(*of).as_deref() == Some(type_name))
-    }
-
-    fn request(&self, request: Address, parts: Parts) -> OutgoingRequest {
+    fn outgoing_request(&self, request: Address, parts: Parts) -> OutgoingRequest {
         let dump = self.dump;
         // The outermost of its methods waits for the others.
         let waits_for = |of: usize| self.links.awaited.get(of).into_iter().flatten();

@@ -36,13 +36,15 @@ impl<'d> ThreadObjects<'d> {
 
     /// The objects that a thread has on its stack; the code there need not still use them.
     pub(super) fn objects<'t>(&self, thread: &'t OnStack<'_>) -> &'t HashSet<Address> {
-        thread.objects.get_or_init(|| {
-            let of = thread.thread;
-            let range =
-                || Some((of.stack_start()?, of.stack.frames.last()?.sp.saturating_add(OUTERMOST_FRAME)));
-            let objects = range().map(|(start, end)| self.dump.heap().objects_between(start, end));
-            objects.unwrap_or_default().into_iter().collect()
-        })
+        thread.objects.get_or_init(|| self.ordered(thread).collect())
+    }
+
+    /// The same objects in the order of the stack, the innermost first.
+    pub(super) fn ordered(&self, thread: &OnStack<'_>) -> impl Iterator<Item = Address> {
+        let of = thread.thread;
+        let range = || Some((of.stack_start()?, of.stack.frames.last()?.sp.saturating_add(OUTERMOST_FRAME)));
+        let objects = range().map(|(start, end)| self.dump.heap().objects_between(start, end));
+        objects.unwrap_or_default().into_iter()
     }
 
     /// The thread that has one of some objects on its stack, and a method of a type with this beginning of a

@@ -43,20 +43,33 @@ impl RequestWork {
         self
     }
 
-    fn of_chain(chain: Vec<AwaitNode>) -> Self {
+    pub(super) fn of_chain(chain: Vec<AwaitNode>) -> Self {
         let is_running = matches!(
             chain.first().map(|node| node.kind),
-            Some(AwaitKind::Method { state: Some(RUNNING), .. })
+            // The task's own methods run: the runtime has taken the suspended calls from it.
+            Some(
+                AwaitKind::Method { state: Some(RUNNING), .. }
+                    | AwaitKind::Task { action: None, is_running: true, .. }
+            )
         );
         Self { thread: None, chain, is_running }
     }
 
     /// The names of the types of the chain's methods and objects, the innermost first.
     pub(super) fn types(&self, dump: &Dump<'_>) -> Vec<Arc<str>> {
-        let name = |node: &AwaitNode| match node.kind {
-            AwaitKind::Method { state_machine: Some(machine), .. } => dump.types().name(machine),
-            _ => dump.types().name(node.type_handle),
-        };
-        self.chain.iter().filter_map(name).collect()
+        self.chain.iter().filter_map(|node| method_type(dump, node)).collect()
+    }
+}
+
+/// Returns the name of a method's type, or of an object's. That of a suspended call, which lacks a state
+/// machine, is the beginning of the name that the compiler gives the type of one.
+pub(super) fn method_type(dump: &Dump<'_>, node: &AwaitNode) -> Option<Arc<str>> {
+    match node.kind {
+        AwaitKind::Method { state_machine: Some(machine), .. } => dump.types().name(machine),
+        AwaitKind::SuspendedCall { .. } => {
+            let name = dump.awaits().suspended_method(node)?.name?;
+            Some(format!("{}+<{}>d__", name.type_name, name.name).into())
+        }
+        _ => dump.types().name(node.type_handle),
     }
 }

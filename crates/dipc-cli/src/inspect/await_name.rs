@@ -8,9 +8,8 @@ use crate::inspect::core_text::{method_text, type_text};
 
 /// The name of a method, or of the type of an object.
 pub(crate) fn await_name(dump: &Dump<'_>, node: &AwaitNode) -> String {
-    let suspended = dump.awaits().suspended_method(node);
-    if let Some(method) = suspended.as_ref().and_then(method_text) {
-        return method;
+    if let Some(name) = dump.awaits().suspended_method(node).as_ref().and_then(method_text) {
+        return name;
     }
     let of = state_machine(node).unwrap_or(node.type_handle);
     let name = dump.types().name(of);
@@ -19,7 +18,10 @@ pub(crate) fn await_name(dump: &Dump<'_>, node: &AwaitNode) -> String {
 
 /// Returns true for a method of the program.
 pub(crate) fn is_of_program(dump: &Dump<'_>, node: &AwaitNode) -> bool {
-    let module = state_machine(node).and_then(|of| dump.types().module(of));
+    let module = match state_machine(node) {
+        Some(of) => dump.types().module(of),
+        None => dump.awaits().suspended_method(node).and_then(|method| method.module),
+    };
     module.is_some_and(|module| is_user_assembly(module.file_name(), &module.path))
 }
 

@@ -18,6 +18,7 @@ mod counts;
 mod cpu;
 mod crash_handler;
 mod cut_core;
+mod database_commands;
 mod disk;
 mod doctor;
 mod dump;

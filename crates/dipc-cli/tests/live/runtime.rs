@@ -112,6 +112,11 @@ fn single_file(application: &Path, assembly: &str) -> Command {
     Command::new(testdata::single_file_program(application, &format!("workload/{assembly}"), &programs))
 }
 
+/// The client of SQL Server, System.Data.SqlClient 4.6.
+pub(crate) fn sql_client() -> Option<PathBuf> {
+    installed("sqlclient-4.6", "System.Data.SqlClient.dll")
+}
+
 pub(crate) fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
@@ -131,7 +136,7 @@ fn installed(runtime: &str, program: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    not_run(&format!(".NET {runtime} is not in {} (cargo xtask runtimes sets it up)", folder.display()));
+    not_run(&format!("{runtime} is not in {} (cargo xtask runtimes sets it up)", folder.display()));
     None
 }
 

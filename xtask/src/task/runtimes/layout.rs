@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::package::{
-    self, MUSL_LIBRARY, NET3_1, NET8_0, NET9_0, NET10_0, NET10_0_ARM64, NET10_0_WINDOWS, Package,
+    self, MUSL_LIBRARY, NET3_1, NET8_0, NET9_0, NET10_0, NET10_0_ARM64, NET10_0_WINDOWS, Package, SQL_CLIENT,
 };
 use crate::task::workspace;
 
@@ -88,6 +88,16 @@ pub(super) fn net9_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     fs::create_dir_all(&resolver)?;
     fs::rename(core.join("libhostfxr.so"), resolver.join("libhostfxr.so"))?;
     make_executable(&core.join("createdump"))
+}
+
+/// Makes a folder with System.Data.SqlClient 4.6, which programs of the tests use on any runtime.
+pub(super) fn sql_client(packages: &Packages<'_>, layout: &Path) -> Result<()> {
+    const LIBRARY: &str = "System.Data.SqlClient.dll";
+    let wheel = packages.obtain(&SQL_CLIENT)?;
+    let unpacked = tempfile::tempdir_in(layout)?;
+    package::unpack_wheel(&wheel, unpacked.path())?;
+    let library = unpacked.path().join("mssqlcli/mssqltoolsservice/bin").join(LIBRARY);
+    fs::rename(&library, layout.join(LIBRARY)).with_context(|| library.display().to_string())
 }
 
 /// Makes a `shared/NAME/9.0.1` folder: the files that the application's manifest lists for the framework's

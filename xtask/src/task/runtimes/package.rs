@@ -51,6 +51,14 @@ pub(super) const NET9_0: Package = Package {
     sha256: "36f85164a91fc117fcab89ac50ba3c78338690b58001d0426c69060f8acc2d65",
 };
 
+/// A program with System.Data.SqlClient 4.6, the client of SQL Server.
+pub(super) const SQL_CLIENT: Package = Package {
+    client: Client::Pip("manylinux1_x86_64"),
+    requirement: "mssql-cli==1.0.0",
+    file: "mssql_cli-1.0.0-py2.py3-none-manylinux1_x86_64.whl",
+    sha256: "edb3850ab8ffa077c64270f27263f6377fdb5bd5bb5c5b4990c5fb08f49627b6",
+};
+
 /// A single-file application of .NET 10.0.5.
 pub(super) const NET10_0: Package = Package {
     client: Client::Npm,

@@ -2,15 +2,16 @@
 //!
 //! # Source
 //! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading`: `Tasks/Task.cs`
-//! (`WhenAllPromise`, `WaitAllCore`), `Tasks/TaskFactory.cs` (`CompleteOnInvokePromise`), `SemaphoreSlim.cs`.
+//! (`WhenAllPromise`, `WaitAllCore`), `Tasks/TaskFactory.cs` (`CompleteOnInvokePromise`), `SemaphoreSlim.cs`;
+//! `AsyncHelpers.CoreCLR.cs` (`RuntimeAsyncTask`).
 
 use std::collections::{BTreeSet, VecDeque};
 use std::iter;
 
 use super::ThreadWait;
-use super::finder::{AwaitedByAll, Finder};
+use super::finder::{Finder, UnreferencedAwaits};
 use crate::awaits::async_roles::Roles;
-use crate::awaits::async_type::{AsyncRole, MethodBox};
+use crate::awaits::async_type::{AsyncRole, MethodBox, RUNTIME_TASK};
 use crate::heap::{HeapObject, HeapVisitor};
 use crate::memory::address::Address;
 
@@ -18,7 +19,7 @@ use crate::memory::address::Address;
 const MAX_AWAITS: usize = 1 << 10;
 /// Maximum number of references of an object.
 const MAX_REFERENCES: usize = 256;
-/// Maximum number of tasks of all `Task.WhenAll`.
+/// Maximum number of tasks that others await without a reference to them.
 const MAX_AWAITED: usize = 1 << 16;
 
 /// The task of `SemaphoreSlim.WaitAsync`.
@@ -56,8 +57,8 @@ impl Finder<'_> {
         if ANY_PROMISES.iter().any(|promise| name.contains(promise)) {
             return Vec::new();
         }
-        if name.contains(ALL_PROMISE) {
-            return self.awaited_by_all().get(&task).cloned().unwrap_or_default();
+        if awaits_unreferenced(&name) {
+            return self.unreferenced_awaits().get(&task).cloned().unwrap_or_default();
         }
         let waiting = [task].into();
         let is_awaited = |of: &Address| {
@@ -67,12 +68,12 @@ impl Finder<'_> {
         heap.references_of(task, MAX_REFERENCES).into_iter().filter(is_awaited).collect()
     }
 
-    fn awaited_by_all(&self) -> &AwaitedByAll {
-        self.awaited_by_all.get_or_init(|| {
-            let mut found = AllPromises { finder: self, roles: Roles::new(self.dump), found: Vec::new() };
+    fn unreferenced_awaits(&self) -> &UnreferencedAwaits {
+        self.unreferenced_awaits.get_or_init(|| {
+            let mut found = AwaitedTasks { finder: self, roles: Roles::new(self.dump), found: Vec::new() };
             // What a damaged heap lacks is not known to be awaited.
             let _ = self.dump.heap().walk(&mut found);
-            let mut all = AwaitedByAll::new();
+            let mut all = UnreferencedAwaits::new();
             for (promise, task) in found.found {
                 all.entry(promise).or_default().push(task);
             }
@@ -89,15 +90,21 @@ impl Finder<'_> {
     }
 }
 
-/// The tasks that continue with the task of a `Task.WhenAll`.
-struct AllPromises<'f, 'm> {
+/// Returns true for a task without a reference to those that it awaits, by the name of its type: that of
+/// `Task.WhenAll`, and that of calls which the runtime suspends.
+fn awaits_unreferenced(type_name: &str) -> bool {
+    type_name.contains(ALL_PROMISE) || type_name.starts_with(RUNTIME_TASK)
+}
+
+/// The tasks that continue with tasks without a reference to them.
+struct AwaitedTasks<'f, 'm> {
     finder: &'f Finder<'m>,
     roles: Roles<'m, 'm>,
-    /// The task of `Task.WhenAll`, and one that it awaits.
+    /// The task that awaits, and one that it awaits.
     found: Vec<(Address, Address)>,
 }
 
-impl HeapVisitor for AllPromises<'_, '_> {
+impl HeapVisitor for AwaitedTasks<'_, '_> {
     fn object(&mut self, object: &HeapObject) {
         let role = self.roles.of(object.type_handle);
         let (AsyncRole::Task(fields) | AsyncRole::Method(MethodBox { task: Some(fields), .. })) = &*role
@@ -109,15 +116,21 @@ impl HeapVisitor for AllPromises<'_, '_> {
         if continuation.is_null() || self.roles.is_completed(object.address, fields) {
             return;
         }
-        let resumed = match &*self.roles.of_object(continuation) {
-            AsyncRole::Task(_) => vec![continuation],
+        let continuations = match &*self.roles.of_object(continuation) {
             AsyncRole::List { .. } => self.finder.listed(continuation),
-            _ => return,
+            _ => vec![continuation],
         };
-        let is_promise =
-            |of: &Address| dump.heap().type_name(*of).is_some_and(|name| name.contains(ALL_PROMISE));
-        let promises = resumed.into_iter().filter(is_promise);
         let room = MAX_AWAITED.saturating_sub(self.found.len());
-        self.found.extend(promises.map(|promise| (promise, object.address)).take(room));
+        let promises = continuations.into_iter().filter_map(|continuation| {
+            let task = match &*self.roles.of_object(continuation) {
+                AsyncRole::Task(_) => continuation,
+                // The delegate by which a task goes on.
+                AsyncRole::Delegate => dump.heap().delegate_target(continuation).ok()?,
+                _ => return None,
+            };
+            dump.heap().type_name(task).filter(|name| awaits_unreferenced(name))?;
+            Some((task, object.address))
+        });
+        self.found.extend(promises.take(room));
     }
 }

@@ -8,6 +8,7 @@ use super::primitive::{COLLECTION, Primitive, has_handle};
 use super::{ThreadWait, WaitedFor};
 use crate::analysis::ThreadSnapshot;
 use crate::analysis::named_frame::NamedFrame;
+use crate::awaits::async_type::RUNTIME_TASK;
 use crate::dump::Dump;
 use crate::heap::semaphore::Semaphore;
 use crate::heap::{HeapObject, HeapVisitor};
@@ -42,8 +43,8 @@ const TASK_LIST: &str = "System.Collections.Generic.List`1[System.Threading.Task
 /// The continuation of an `await` that goes on in a SynchronizationContext.
 const CONTEXT_CONTINUATION: &str = "System.Threading.Tasks.SynchronizationContextAwaitTaskContinuation";
 
-/// The tasks of `Task.WhenAll`, each with those that it awaits and that have not ended.
-pub(super) type AwaitedByAll = BTreeMap<Address, Vec<Address>>;
+/// The tasks without a reference to those that they await, each with those of them that have not ended.
+pub(super) type UnreferencedAwaits = BTreeMap<Address, Vec<Address>>;
 
 /// The handles that a thread waits for.
 pub(super) struct AwaitedHandles {
@@ -57,8 +58,8 @@ pub(super) struct Finder<'a> {
     pub(super) dump: &'a Dump<'a>,
     /// The managed objects of threads.
     pub(super) objects: Vec<Option<Address>>,
-    /// The tasks of `Task.WhenAll`, each with those that it awaits, once they are asked for.
-    pub(super) awaited_by_all: OnceCell<AwaitedByAll>,
+    /// The tasks without a reference to those that they await, once they are asked for.
+    pub(super) unreferenced_awaits: OnceCell<UnreferencedAwaits>,
     /// The semaphores that tasks wait for, once they are asked for.
     pub(super) semaphores: OnceCell<Vec<Semaphore>>,
     /// The number of continuations that may still be looked at.
@@ -75,7 +76,7 @@ impl<'a> Finder<'a> {
             threads,
             dump,
             objects,
-            awaited_by_all: OnceCell::new(),
+            unreferenced_awaits: OnceCell::new(),
             semaphores: OnceCell::new(),
             continuations: Cell::new(MAX_ALL_CONTINUATIONS),
         }
@@ -370,11 +371,16 @@ impl Finder<'_> {
         }
     }
 
-    /// The tasks with delegates that a thread runs: they are on the stack of the methods that call these.
+    /// The tasks that a thread runs, by their delegates or by calls that the runtime had suspended: they are on
+    /// the stack of the methods that call these.
     pub(super) fn running_tasks(&self, thread: &ThreadSnapshot) -> Vec<Address> {
         let frames = &thread.stack.frames;
         let calls = |frame: &NamedFrame| {
-            frame.full_name().is_some_and(|name| name.starts_with("System.Threading.Tasks.Task.Execute"))
+            frame.full_name().is_some_and(|name| {
+                name.starts_with("System.Threading.Tasks.Task.Execute")
+                    || (name.contains(".AsyncHelpers.RuntimeAsyncTask`1")
+                        && name.ends_with(".DispatchContinuations"))
+            })
         };
         let mut tasks = Vec::new();
         for (index, _) in thread.frames.iter().enumerate().filter(|(_, frame)| calls(frame)) {
@@ -382,11 +388,17 @@ impl Finder<'_> {
             let start = index.checked_sub(1).and_then(|callee| frames.get(callee)).map(|callee| callee.sp);
             let Some(caller) = frames.get(index.saturating_add(1)) else { continue };
             let words = self.dump.heap().objects_between(start.unwrap_or_default(), caller.sp);
-            let is_running =
-                |word: &Address| self.dump.awaits().task(*word).is_some_and(|task| task.is_running);
-            tasks.extend(words.into_iter().filter(is_running));
+            tasks.extend(words.into_iter().filter(|word| self.is_running(*word)));
         }
         tasks
+    }
+
+    /// Returns true for a task whose delegate has been called, or from which the runtime has taken the calls.
+    fn is_running(&self, task: Address) -> bool {
+        let Some(state) = self.dump.awaits().task(task) else { return false };
+        let heap = self.dump.heap();
+        let has_calls = || heap.type_name(task).is_some_and(|name| name.starts_with(RUNTIME_TASK));
+        state.is_running || (has_calls() && heap.reference_field(task, "m_stateObject").is_none())
     }
 
     /// Returns true if one of the tasks that a thread waits for goes on in its SynchronizationContext.

@@ -379,7 +379,8 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "dump_contents",
         about: "Show contents of a core dump, or of a running process's memory. exceptions: with messages and \
-                causes; requests: HTTP requests that have not ended, with URL, age, state and code; object: the fields of one object (needs address); strings; statics.",
+                causes; requests: HTTP requests and SQL Server commands that have not ended, with URL or text, age, \
+                state and code; object: the fields of one object (needs address); strings; statics.",
         words: &["dump", "analyze"],
         parameters: &[
             PID,

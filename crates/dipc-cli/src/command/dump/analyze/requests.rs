@@ -1,9 +1,12 @@
-//! `dipc dump analyze CORE requests`: the requests that have not ended, of ASP.NET Core and of `HttpClient`.
+//! `dipc dump analyze CORE requests`: the requests that have not ended, of ASP.NET Core and of `HttpClient`, and
+//! commands of clients of SQL Server.
 
 use std::time::Duration;
 
 use clap::Args;
-use clr_dump::{AwaitNode, IncomingState, OpenRequests, OutgoingState, RequestStart, RequestWork, TraceIds};
+use clr_dump::{
+    AwaitNode, CommandState, IncomingState, OpenRequests, OutgoingState, RequestStart, RequestWork, TraceIds,
+};
 use jiff::Timestamp;
 
 mod json;
@@ -46,17 +49,18 @@ pub(super) fn print(analysis: &Analysis<'_>, args: &RequestsArgs, format: Format
 struct List {
     incoming: Vec<Row>,
     outgoing: Vec<Row>,
+    commands: Vec<Row>,
+    /// The number of open results of commands that nothing reads from.
+    unread_results: u64,
     idle_connections: u64,
     is_complete: bool,
 }
 
-/// A request.
+/// A request or a command.
 struct Row {
     address: u64,
     state: &'static str,
-    method: Option<String>,
-    url: Option<String>,
-    version: Option<String>,
+    subject: Subject,
     age: Option<Age>,
     started: Option<Timestamp>,
     trace: Option<TraceIds>,
@@ -69,6 +73,12 @@ struct Row {
     is_queued: bool,
     /// The methods that await something, and what the innermost of them awaits, which is the first.
     chain: Vec<String>,
+}
+
+/// The request or command itself.
+enum Subject {
+    Request { method: Option<String>, url: Option<String>, version: Option<String> },
+    Command { server: Option<String>, database: Option<String>, text: Option<String> },
 }
 
 /// The time since the start of a request.
@@ -86,41 +96,61 @@ impl List {
             now: analysis.source.pid().map(|_| Timestamp::now()),
             heartbeat: requests.heartbeat,
         };
-        let row = |work: &RequestWork, started: Option<RequestStart>| Row {
+        let row = |subject: Subject, work: &RequestWork, started: Option<RequestStart>| Row {
             age: started.and_then(|start| clock.age(start)),
             started: started.and_then(|start| clock.time(start)),
-            ..Row::of_work(analysis, work)
+            ..Row::of_work(analysis, work, subject)
         };
         let incoming = requests.incoming.iter().map(|of| Row {
             address: of.address.get(),
             state: incoming_state(of.state),
-            method: of.method.clone(),
-            url: of.target.clone(),
-            version: of.version.map(ToOwned::to_owned),
             trace: of.trace.clone(),
-            ..row(&of.work, of.started)
+            ..row(
+                Subject::Request {
+                    method: of.method.clone(),
+                    url: of.target.clone(),
+                    version: of.version.map(ToOwned::to_owned),
+                },
+                &of.work,
+                of.started,
+            )
         });
         let outgoing = requests.outgoing.iter().map(|of| Row {
             address: of.address.get(),
             state: outgoing_state(of.state),
-            method: of.method.clone(),
-            url: of.url.clone(),
-            // As the server's: 2, not 2.0.
-            version: of.version.as_deref().map(|of| match of {
-                "2.0" => "2".to_owned(),
-                "3.0" => "3".to_owned(),
-                other => other.to_owned(),
-            }),
             trace: of.trace.clone(),
-            ..row(&of.work, of.started)
+            ..row(
+                Subject::Request {
+                    method: of.method.clone(),
+                    url: of.url.clone(),
+                    version: of.version.as_deref().map(version),
+                },
+                &of.work,
+                of.started,
+            )
+        });
+        let commands = requests.commands.iter().map(|of| Row {
+            address: of.address.get(),
+            state: command_state(of.state),
+            ..row(
+                Subject::Command {
+                    server: of.server.clone(),
+                    database: of.database.clone(),
+                    text: of.text.clone(),
+                },
+                &of.work,
+                of.started,
+            )
         });
         let mut list = Self {
             incoming: incoming.collect(),
             outgoing: outgoing.collect(),
+            commands: commands.collect(),
+            unread_results: requests.unread_results,
             idle_connections: requests.idle_connections,
             is_complete: core_heap::is_whole(&requests.walk) && !requests.is_truncated,
         };
-        for rows in [&mut list.incoming, &mut list.outgoing] {
+        for rows in [&mut list.incoming, &mut list.outgoing, &mut list.commands] {
             // Those without a start come last.
             rows.sort_by_key(|row| (row.started.is_none(), row.started));
         }
@@ -130,7 +160,7 @@ impl List {
 
 impl Row {
     /// The parts of a request that its work shows.
-    fn of_work(analysis: &Analysis<'_>, work: &RequestWork) -> Self {
+    fn of_work(analysis: &Analysis<'_>, work: &RequestWork, subject: Subject) -> Self {
         let dump = &analysis.dump;
         let name = |node: &AwaitNode| await_name(dump, node);
         let thread = analysis.threads.iter().find(|of| Some(of.thread.os_id) == work.thread);
@@ -140,9 +170,7 @@ impl Row {
         Self {
             address: 0,
             state: "",
-            method: None,
-            url: None,
-            version: None,
+            subject,
             age: None,
             started: None,
             trace: None,
@@ -214,6 +242,23 @@ const fn outgoing_state(state: OutgoingState) -> &'static str {
         OutgoingState::ReadingResponse => "reading response",
         _ => "handler",
     }
+}
+
+const fn command_state(state: CommandState) -> &'static str {
+    match state {
+        CommandState::ReadingRows => "reading rows",
+        _ => "executing",
+    }
+}
+
+/// The version of HTTP as servers write it: 2, not 2.0.
+fn version(of: &str) -> String {
+    match of {
+        "2.0" => "2",
+        "3.0" => "3",
+        other => other,
+    }
+    .to_owned()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::text::answer;
-use super::{List, Row};
+use super::{List, Row, Subject};
 
 /// Maximum number of methods of a chain.
 const MAX_CHAIN: usize = 64;
@@ -19,6 +19,10 @@ pub(super) struct Report {
     idle_connections: u64,
     incoming: Direction,
     outgoing: Direction,
+    /// Commands of clients of SQL Server.
+    commands: Direction,
+    /// Open results of commands that nothing reads from.
+    unread_results: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -32,13 +36,11 @@ struct Direction {
 
 #[derive(Debug, Serialize)]
 struct RowReport {
-    /// The address of the server's connection or stream, or of the client's message.
+    /// The address of the server's connection or stream, of the client's message, or of the command.
     address: String,
     state: &'static str,
-    method: Option<String>,
-    /// The path and query of an incoming request.
-    url: Option<String>,
-    version: Option<String>,
+    #[serde(flatten)]
+    subject: SubjectReport,
     /// The time in UTC; null if the program has not recorded it.
     started: Option<String>,
     age_ms: Option<u64>,
@@ -56,6 +58,36 @@ struct RowReport {
     span_id: Option<String>,
 }
 
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum SubjectReport {
+    Request {
+        method: Option<String>,
+        /// The path and query of an incoming request.
+        url: Option<String>,
+        version: Option<String>,
+    },
+    Command {
+        server: Option<String>,
+        database: Option<String>,
+        /// The first 1024 characters.
+        text: Option<String>,
+    },
+}
+
+impl SubjectReport {
+    fn new(subject: &Subject) -> Self {
+        match subject {
+            Subject::Request { method, url, version } => {
+                Self::Request { method: method.clone(), url: url.clone(), version: version.clone() }
+            }
+            Subject::Command { server, database, text } => {
+                Self::Command { server: server.clone(), database: database.clone(), text: text.clone() }
+            }
+        }
+    }
+}
+
 impl Report {
     pub(super) fn new(list: &List, most: usize) -> Self {
         Self {
@@ -64,6 +96,8 @@ impl Report {
             idle_connections: list.idle_connections,
             incoming: Direction::new(&list.incoming, most),
             outgoing: Direction::new(&list.outgoing, most),
+            commands: Direction::new(&list.commands, most),
+            unread_results: list.unread_results,
         }
     }
 }
@@ -87,9 +121,7 @@ impl RowReport {
         Self {
             address: format!("{:#x}", row.address),
             state: row.state,
-            method: row.method.clone(),
-            url: row.url.clone(),
-            version: row.version.clone(),
+            subject: SubjectReport::new(&row.subject),
             started: row.started.map(|time| time.to_string()),
             age_ms: row.age.and_then(|age| u64::try_from(age.time.as_millis()).ok()),
             age_is_minimum: row.age.is_some_and(|age| age.is_minimum),

@@ -6,9 +6,11 @@ fn row(state: &'static str, method: Option<&str>, url: Option<&str>) -> Row {
     Row {
         address: 0x1000,
         state,
-        method: method.map(ToOwned::to_owned),
-        url: url.map(ToOwned::to_owned),
-        version: None,
+        subject: Subject::Request {
+            method: method.map(ToOwned::to_owned),
+            url: url.map(ToOwned::to_owned),
+            version: None,
+        },
         age: None,
         started: None,
         trace: None,
@@ -20,7 +22,35 @@ fn row(state: &'static str, method: Option<&str>, url: Option<&str>) -> Row {
 }
 
 fn list(incoming: Vec<Row>, outgoing: Vec<Row>) -> List {
-    List { incoming, outgoing, idle_connections: 1, is_complete: true }
+    List {
+        incoming,
+        outgoing,
+        commands: Vec::new(),
+        unread_results: 0,
+        idle_connections: 1,
+        is_complete: true,
+    }
+}
+
+#[test]
+fn commands_have_a_line_with_their_database() {
+    let subject = Subject::Command {
+        server: Some("db,1433".to_owned()),
+        database: Some("shop".to_owned()),
+        text: Some("SELECT 1\n  FROM cart".to_owned()),
+    };
+    let command = Row { subject, code: Some("Cart.Find".to_owned()), ..row("executing", None, None) };
+    let list = List { commands: vec![command], unread_results: 2, ..list(Vec::new(), Vec::new()) };
+    let shown = text::table(&list, 10, None);
+    assert!(
+        shown.starts_with(
+            "0 incoming requests, 0 outgoing requests, 1 idle connection, 1 database command (1 executing), \
+             2 open results that nothing reads from\n"
+        ),
+        "{shown}"
+    );
+    let line = shown.lines().last().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(line, "unknown executing SELECT 1 FROM cart Cart.Find shop on db,1433");
 }
 
 #[test]

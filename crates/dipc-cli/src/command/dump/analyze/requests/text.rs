@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Age, List, Row};
+use super::{Age, List, Row, Subject};
 use crate::inspect::tick_clock::time_text;
 use crate::render::table::{Align, Columns};
 use crate::render::{units, width};
@@ -22,23 +22,32 @@ pub(super) fn answer(list: &List) -> String {
         let count = units::counted(rows.len() as u64, one, many);
         if states.is_empty() { count } else { format!("{count} ({})", states.join(", ")) }
     };
-    format!(
+    let mut text = format!(
         "{}, {}, {}",
         part(&list.incoming, "incoming request", "incoming requests"),
         part(&list.outgoing, "outgoing request", "outgoing requests"),
         units::counted(list.idle_connections, "idle connection", "idle connections"),
-    )
+    );
+    if !list.commands.is_empty() {
+        let _ = write!(text, ", {}", part(&list.commands, "database command", "database commands"));
+    }
+    if list.unread_results > 0 {
+        let results = units::counted(list.unread_results, "open result", "open results");
+        let _ = write!(text, ", {results} that nothing reads from");
+    }
+    text
 }
 
 pub(super) fn table(list: &List, most: usize, room: Option<usize>) -> String {
     let mut text = width::wrapped(&(answer(list) + "\n"), room);
-    for (title, rows) in [("INCOMING", &list.incoming), ("OUTGOING", &list.outgoing)] {
+    let all = [("INCOMING", &list.incoming), ("OUTGOING", &list.outgoing), ("COMMAND", &list.commands)];
+    for (title, rows) in all {
         if !rows.is_empty() {
             text.push('\n');
             text.push_str(&rows_text(title, rows, most));
         }
     }
-    if list.incoming.iter().chain(&list.outgoing).any(|row| row.age.is_some_and(|age| age.is_minimum)) {
+    if all.iter().flat_map(|(_, rows)| *rows).any(|row| row.age.is_some_and(|age| age.is_minimum)) {
         text.push_str(
             "\nA core dump lacks the time at which it was written: ages are those when the server looked at its\n\
              connections last, which it does each second\n",
@@ -52,24 +61,27 @@ pub(super) fn table(list: &List, most: usize, room: Option<usize>) -> String {
 
 fn rows_text(title: &str, rows: &[Row], most: usize) -> String {
     use Align::{Left, Right};
+    // A command has no trace, and a request has no database.
+    let is_command = |row: &Row| matches!(row.subject, Subject::Command { .. });
+    let last = if rows.iter().any(is_command) { "DATABASE" } else { "TRACE" };
     let mut columns = Columns::new([
         ("AGE", Right),
         ("STATE", Left),
         (title, Left),
         ("THREAD", Right),
         ("IN", Left),
-        ("TRACE", Left),
+        (last, Left),
     ]);
     for row in rows.iter().take(most) {
-        let method = row.method.as_deref().unwrap_or_default();
-        let url = row.url.as_deref().unwrap_or("(not known)");
         columns.row([
             age(row),
             row.state.to_owned(),
-            if method.is_empty() { url.to_owned() } else { format!("{method} {url}") },
+            subject(&row.subject),
             row.thread.map_or_else(String::new, |tid| tid.to_string()),
             code(row),
-            row.trace.as_ref().map_or_else(String::new, |ids| ids.trace.clone()),
+            database(&row.subject)
+                .or_else(|| row.trace.as_ref().map(|ids| ids.trace.clone()))
+                .unwrap_or_default(),
         ]);
     }
     let mut text = columns.fitted(&[title, "IN"]);
@@ -78,6 +90,28 @@ fn rows_text(title: &str, rows: &[Row], most: usize) -> String {
         let _ = writeln!(text, "({} more)", units::count(left as u64));
     }
     text
+}
+
+/// The method and URL of a request, or the text of a command in one line.
+fn subject(subject: &Subject) -> String {
+    const UNKNOWN: &str = "(not known)";
+    match subject {
+        Subject::Request { method, url, .. } => {
+            let url = url.as_deref().unwrap_or(UNKNOWN);
+            method.as_ref().map_or_else(|| url.to_owned(), |method| format!("{method} {url}"))
+        }
+        Subject::Command { text, .. } => {
+            let text = text.as_deref().unwrap_or(UNKNOWN);
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// The database of a command with its server.
+fn database(subject: &Subject) -> Option<String> {
+    let Subject::Command { server, database, .. } = subject else { return None };
+    let known: Vec<&str> = [database, server].into_iter().filter_map(Option::as_deref).collect();
+    Some(known.join(" on "))
 }
 
 fn age(row: &Row) -> String {

@@ -57,3 +57,11 @@ pub(super) fn number(dump: &Dump<'_>, object: Address, name: &str) -> Option<u64
         _ => None,
     }
 }
+
+/// Returns the truth value of a field or property of an object.
+pub(super) fn flag(dump: &Dump<'_>, object: Address, name: &str) -> Option<bool> {
+    match value(dump, object, name)? {
+        Value::Bool(flag) => Some(flag),
+        _ => None,
+    }
+}
