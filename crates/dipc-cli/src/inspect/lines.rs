@@ -1,13 +1,14 @@
-//! Source lines of methods, from portable PDBs.
+//! Source lines of methods and names of local variables, from portable PDBs.
 
 mod search;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clr_events::code::{Method, Module};
 use nettrace_export::{LineCounts, SourceLine, SourceLines};
-use portable_pdb::{DocumentId, MethodLines, Pdb, PdbId};
+use portable_pdb::{DocumentId, LocalVariables, MethodLines, Pdb, PdbId};
 use uuid::Uuid;
 
 use crate::render::messages;
@@ -94,19 +95,30 @@ pub(crate) struct PdbLines {
 struct Budget {
     /// For sequence points; a large program's methods take some ten million.
     points: usize,
-    /// For names of source files.
+    /// For names of source files and of local variables.
     names: usize,
 }
 
 const BUDGET: Budget = Budget { points: 64 << 20, names: 64 << 20 };
+
+/// The bytes of a local variable without its name.
+const VARIABLE_SIZE: usize = 64;
 
 /// The PDB of a module.
 #[derive(Debug)]
 struct Symbols {
     pdb: Vec<u8>,
     methods: HashMap<u32, MethodLines>,
+    /// The local variables of each method.
+    variables: HashMap<u32, Arc<LocalVariables>>,
     /// The index of the name of each document, if it has one.
     files: HashMap<DocumentId, Option<usize>>,
+}
+
+impl Symbols {
+    fn new(pdb: Vec<u8>) -> Self {
+        Self { pdb, methods: HashMap::new(), variables: HashMap::new(), files: HashMap::new() }
+    }
 }
 
 impl PdbLines {
@@ -137,8 +149,7 @@ impl PdbLines {
         let place = known.unwrap_or_else(|| {
             let embedded = embedded().and_then(|pdb| self.search.check(module, pdb));
             let pdb = embedded.or_else(|| self.search.find(module));
-            let symbols = |pdb| Symbols { pdb, methods: HashMap::new(), files: HashMap::new() };
-            self.modules.push(pdb.map(symbols));
+            self.modules.push(pdb.map(Symbols::new));
             self.modules.len() - 1
         });
         let places = self.places.entry(guid).or_default();
@@ -153,8 +164,24 @@ impl PdbLines {
         Some((self.files.get(file)?, line))
     }
 
+    /// Returns the local variables of a method, given the index of its module; `None` if the module has no
+    /// PDB.
+    pub(crate) fn variables_of(&mut self, module: usize, method: u32) -> Option<Arc<LocalVariables>> {
+        let Symbols { pdb, variables, .. } = self.modules.get_mut(module)?.as_mut()?;
+        let known = variables.entry(method).or_insert_with(|| {
+            let read = Pdb::parse(pdb).and_then(|pdb| pdb.local_variables(method));
+            let read = read.map_err(messages::detail).unwrap_or_default();
+            let size = |of: &portable_pdb::LocalVariable| of.name.len().saturating_add(VARIABLE_SIZE);
+            let bytes = read.variables().iter().map(size).sum();
+            let left = self.left.names.checked_sub(bytes);
+            self.left.names = left.unwrap_or_default();
+            Arc::new(left.map(|_| read).unwrap_or_default())
+        });
+        Some(Arc::clone(known))
+    }
+
     fn look_up(&mut self, module: usize, method: u32, il_offset: u32) -> Option<(usize, u32)> {
-        let Symbols { pdb, methods, files } = self.modules.get_mut(module)?.as_mut()?;
+        let Symbols { pdb, methods, files, .. } = self.modules.get_mut(module)?.as_mut()?;
         let lines = methods.entry(method).or_insert_with(|| {
             let lines = Pdb::parse(pdb).and_then(|pdb| pdb.method_lines(method, self.left.points));
             let lines = lines.map_err(messages::detail).unwrap_or_default();
