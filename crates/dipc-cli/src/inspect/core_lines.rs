@@ -124,13 +124,13 @@ fn search(pdbs: &mut PdbLines, source: &Source, dump: &Dump<'_>, module: &Module
         of_pdb.map_or_else(Default::default, |(stamp, guid, path)| (Some(stamp), guid, path));
     // The runtime of a single-file program is in the program itself.
     let bundle = Some(dump.runtime().path()).filter(|path| !path.ends_with(RUNTIME_LIBRARY));
-    let bundle = bundle.unwrap_or_default();
-    let request = PdbRequest { name, path: &path, bundle, pdb_path: &pdb_path, guid, stamp };
-    pdbs.module(&request, || {
+    let request = PdbRequest { name, path: &path, pdb_path: &pdb_path, guid, stamp };
+    let embedded = || {
         let (_, packed) = data(EMBEDDED_PDB, MAX_EMBEDDED)?;
         let image = Image::of_debug_entries([(EMBEDDED_PDB, &*packed)]);
         image.embedded_pdb(usize::try_from(MAX_EMBEDDED).ok()?).ok()?
-    })
+    };
+    pdbs.module(&request, embedded, || bundle.map(ToOwned::to_owned).into_iter().collect())
 }
 
 /// The path of a module: of one in a single file, the path that it would have next to it.

@@ -61,8 +61,6 @@ pub(crate) struct PdbRequest<'m> {
     pub(crate) name: &'m str,
     /// The path of its file; empty if unknown.
     pub(crate) path: &'m str,
-    /// The path of the single file that its program was published as; empty if there is none.
-    pub(crate) bundle: &'m str,
     /// The path of the PDB when it was built; empty if unknown.
     pub(crate) pdb_path: &'m str,
     /// The id of the PDB; nil if unknown.
@@ -101,6 +99,9 @@ struct Budget {
 
 const BUDGET: Budget = Budget { points: 64 << 20, names: 64 << 20 };
 
+/// Maximum number of programs to search for the PDB of a module.
+const MAX_PROGRAMS: usize = 512;
+
 /// The bytes of a local variable without its name.
 const VARIABLE_SIZE: usize = 64;
 
@@ -133,11 +134,13 @@ impl PdbLines {
         }
     }
 
-    /// Returns the index of a module. `embedded` returns the PDB that the memory has in the module.
+    /// Returns the index of a module. `embedded` returns the PDB that the memory has in the module, and
+    /// `bundles` the paths of programs that can have it among their files.
     pub(crate) fn module(
         &mut self,
         module: &PdbRequest<'_>,
         embedded: impl FnOnce() -> Option<Vec<u8>>,
+        bundles: impl FnOnce() -> Vec<String>,
     ) -> usize {
         let guid = module.guid;
         if let Some(place) = self.places.get(&guid).and_then(|places| places.get(module.path)) {
@@ -148,7 +151,7 @@ impl PdbLines {
         let known = self.places.get(&guid).and_then(|places| places.get(&*path)).copied();
         let place = known.unwrap_or_else(|| {
             let embedded = embedded().and_then(|pdb| self.search.check(module, pdb));
-            let pdb = embedded.or_else(|| self.search.find(module));
+            let pdb = embedded.or_else(|| self.search.find(module, &bundles()));
             self.modules.push(pdb.map(Symbols::new));
             self.modules.len() - 1
         });
@@ -216,20 +219,28 @@ fn normalized(path: &str) -> String {
 /// The PDB of a module of a recording.
 fn request<'m>(module: &Module<'m>) -> PdbRequest<'m> {
     let (guid, _) = module.pdb();
-    PdbRequest {
-        name: module.name(),
-        path: module.path(),
-        bundle: "",
-        pdb_path: module.pdb_path(),
-        guid,
-        stamp: None,
-    }
+    PdbRequest { name: module.name(), path: module.path(), pdb_path: module.pdb_path(), guid, stamp: None }
+}
+
+/// The paths of programs that can be the single file in which a method's module is: next to the module,
+/// which has no file of its own then, with the name of one of the assemblies in its folder.
+fn programs(method: &Method<'_>) -> Vec<String> {
+    let Some(module) = method.module() else { return Vec::new() };
+    let Some((folder, _)) = module.path().rsplit_once(['/', '\\']) else { return Vec::new() };
+    let program = |path: &str| {
+        let program = path.strip_suffix(".dll")?;
+        let is_there = path.rsplit_once(['/', '\\']).is_some_and(|(of, _)| of == folder);
+        let extension = if path.contains('\\') { ".exe" } else { "" };
+        is_there.then(|| [program, extension].concat())
+    };
+    let others = method.modules().filter_map(|other| program(other.path()));
+    program(module.path()).into_iter().chain(others).take(MAX_PROGRAMS).collect()
 }
 
 impl SourceLines for PdbLines {
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
         let module = method.module()?;
-        let module = self.module(&request(&module), || None);
+        let module = self.module(&request(&module), || None, || programs(method));
         let (file, line) = self.look_up(module, method.token(), il_offset)?;
         Some(SourceLine::new(self.files.get(file)?, line))
     }

@@ -80,6 +80,7 @@ pub(super) fn print(
             let mut report = Report::new(dump, &object, &content, holders, args.depth);
             // The content of the object itself is a level, too.
             let depth = args.depth.saturating_sub(1);
+            report.truncated_stacks = graph.map_or(0, |graph| graph.completeness().truncated_stacks);
             report.content = known.and_then(|known| JsonContent::new(dump, &known, depth));
             output::print_json(&report)
         }
