@@ -29,6 +29,13 @@ fn read_pdb(bytes: &[u8]) {
     // input.
     for method in 0..=pdb.method_count().min(64) {
         let method = 0x0600_0000 | method;
+        if let Ok(variables) = pdb.local_variables(method) {
+            // Each has a row of four bytes at least, but scopes of one method can share rows.
+            for of in variables.variables().iter().take(64) {
+                let found = variables.name(of.slot.into(), Some(of.scope.start));
+                assert!(found.is_some() || of.scope.is_empty());
+            }
+        }
         let Ok(points) = pdb.sequence_points(method) else { continue };
         let mut count = 0;
         let mut last = None;

@@ -209,7 +209,7 @@ pub use threads::lock::{Locks, Monitor, MonitorWait, Monitors, Owner, WaitKind, 
 pub use threads::roots::{RootPlace, StackRoot, StackRoots};
 pub use threads::stack::{Frame, Gap, Stack};
 pub use threads::thread::{Thread, ThreadState};
-pub use threads::variables::{FrameVariables, Variable, VariableRole};
+pub use threads::variables::{FrameVariables, StackVariables, Variable, VariableRole};
 pub use types::Types;
 pub use types::field::{Field, StaticField, ValueKind};
 pub use types::method::{Method, MethodName};

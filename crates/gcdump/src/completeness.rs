@@ -68,6 +68,9 @@ pub struct Completeness {
     pub conservative_roots: u64,
     /// Threads with unknown local variables: they ran managed code, and their registers could not be read.
     pub stacks_without_roots: u64,
+    /// Threads with more references on their stacks than are read: local variables of outer frames are
+    /// missing.
+    pub truncated_stacks: u64,
     /// Kinds of roots that could not be read from memory.
     pub missing_roots: u64,
 }
@@ -93,5 +96,6 @@ impl Completeness {
             && self.missing_bytes == 0
             && !self.is_moving
             && self.missing_roots == 0
+            && self.truncated_stacks == 0
     }
 }

@@ -22,7 +22,7 @@ const MAX_NAME_LEN: usize = 32 << 10;
 pub(crate) fn name(streams: &Streams<'_>, tables: &Tables<'_>, document: DocumentId) -> Result<String> {
     let row = tables.documents.row(document.0);
     let mut row = row.ok_or(Error::Damaged { offset: 0, what: "number of a document" })?;
-    let mut at = streams.blob(row.index(tables.wide_blobs, "name of a document")?)?;
+    let mut at = streams.blob(row.index(tables.wide.blobs, "name of a document")?)?;
     if at.is_empty() {
         return Ok(String::new());
     }

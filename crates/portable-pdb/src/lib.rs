@@ -69,6 +69,7 @@ mod cursor;
 mod document;
 mod error;
 mod image;
+mod local_variable;
 mod method_lines;
 mod pdb;
 mod program_metadata;
@@ -80,6 +81,7 @@ pub use bundle::{Bundle, BundledFile};
 pub use document::DocumentId;
 pub use error::Error;
 pub use image::{CodeView, Image};
+pub use local_variable::{LocalVariable, LocalVariables};
 pub use method_lines::MethodLines;
 pub use pdb::{Pdb, PdbId};
 pub use program_metadata::{FieldDefinition, MethodDefinition, ProgramMetadata};
@@ -101,6 +103,6 @@ mod send {
     const fn is_send<T: Send>() {}
 
     const _: () = {
-        is_send::<(Bundle, Image<'_>, MethodLines, Pdb<'_>, ProgramMetadata<'_>)>();
+        is_send::<(Bundle, Image<'_>, LocalVariables, MethodLines, Pdb<'_>, ProgramMetadata<'_>)>();
     };
 }

@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use crate::document::{self, DocumentId};
 use crate::error::{Error, Result};
+use crate::local_variable::{self, LocalVariables};
 use crate::method_lines::{Line, MethodLines};
 use crate::sequence_point::SequencePoints;
 use crate::stream::{Streams, Tables};
@@ -51,7 +52,7 @@ impl<'a> Pdb<'a> {
         let mut at = streams.pdb;
         let guid = Uuid::from_bytes_le(at.array("id")?);
         let id = PdbId { guid, stamp: at.u32("id")? };
-        Ok(Self { id, streams, tables: Tables::parse(streams.tables)? })
+        Ok(Self { id, streams, tables: Tables::parse(&streams)? })
     }
 
     /// Returns its id.
@@ -95,7 +96,7 @@ impl<'a> Pdb<'a> {
             return Ok(SequencePoints::empty());
         };
         let document = row.index(self.tables.wide_documents(), "document of a method")?;
-        match row.index(self.tables.wide_blobs, "sequence points")? {
+        match row.index(self.tables.wide.blobs, "sequence points")? {
             0 => Ok(SequencePoints::empty()),
             blob => SequencePoints::new(self.streams.blob(blob)?, document),
         }
@@ -156,6 +157,28 @@ impl<'a> Pdb<'a> {
             return Err(Error::TooLarge { what: "the list of sequence points", bytes, limit });
         }
         Ok(MethodLines::new(points))
+    }
+
+    /// Returns the local variables of a method, with the parts of its IL in which each has its name; none if
+    /// the token is not that of a method.
+    ///
+    /// ```
+    /// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+    /// # let embedded = portable_pdb::Image::parse(program)?.embedded_pdb(1 << 20)?.unwrap_or_default();
+    /// # let pdb = portable_pdb::Pdb::parse(&embedded)?;
+    /// for variable in pdb.local_variables(0x0600_0001)?.variables() {
+    ///     println!("{} is {} in {:?}", variable.slot, variable.name, variable.scope);
+    /// }
+    /// # Ok::<(), portable_pdb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A scope or a variable is damaged, or the method has more than 65,536 variables.
+    pub fn local_variables(&self, method: u32) -> Result<LocalVariables> {
+        if method >> 24 != METHOD_DEF {
+            return Ok(LocalVariables::default());
+        }
+        local_variable::read(&self.streams, &self.tables, method & 0x00ff_ffff)
     }
 
     /// Returns the name of a source file, as it was given to the compiler.

@@ -8,7 +8,7 @@ use crate::image;
 use crate::stream::{ProgramStreams, Streams};
 use crate::type_definition::{
     CUSTOM_ATTRIBUTE_TYPE, Column, FIELD, HAS_CONSTANT, HAS_CUSTOM_ATTRIBUTE, MEMBER_REF_PARENT,
-    NESTED_CLASS, RESOLUTION_SCOPE, TYPE_DEF, TYPE_DEF_OR_REF, Tables,
+    NESTED_CLASS, RESOLUTION_SCOPE, TYPE_DEF, TYPE_DEF_OR_REF, TYPE_OR_METHOD_DEF, Tables,
 };
 
 /// Maximum number of bytes of one name, without the names of its enclosing types.
@@ -21,6 +21,9 @@ const MAX_ATTRIBUTES: u32 = 1024;
 
 /// Maximum number of parameters of a method.
 const MAX_PARAMETERS: usize = 1 << 12;
+
+/// Maximum number of type parameters of a type or a method.
+const MAX_TYPE_PARAMETERS: u32 = 256;
 
 /// Maximum number of rows to search linearly.
 const MAX_ROWS: u32 = 1 << 16;
@@ -36,6 +39,8 @@ const MEMBER_REF: usize = 0x0a;
 const CONSTANT: usize = 0x0b;
 const CUSTOM_ATTRIBUTE: usize = 0x0c;
 const CLASS_LAYOUT: usize = 0x0f;
+const SIGNATURE: usize = 0x11;
+const GENERIC_PARAMETER: usize = 0x2a;
 
 /// The metadata of a program: the bytes that begin with `BSJB`, which a running process has in its memory.
 ///
@@ -213,6 +218,61 @@ impl<'a> ProgramMetadata<'a> {
             Ok((number, self.text(self.tables.string(&mut at)?)?))
         };
         (first..end.min(all)).take(MAX_PARAMETERS).map(parameter).collect()
+    }
+
+    /// Returns a signature by the row that the body of a method states for its local variables (ECMA-335
+    /// II.23.2.6).
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn stand_alone_signature(&self, row: u32) -> Result<&'a [u8]> {
+        let mut at = self.row(SIGNATURE, row)?;
+        let signature = at.index(self.tables.is_wide(Column::Blob), "signature of local variables")?;
+        self.streams.blob(signature)
+    }
+
+    /// Returns the names of the type parameters of a type or a method by its token, in the order of their
+    /// numbers; none for other tokens.
+    ///
+    /// ```
+    /// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
+    /// use portable_pdb::ProgramMetadata;
+    ///
+    /// let metadata = ProgramMetadata::of_program(program)?;
+    /// let rows = 1..=metadata.type_count();
+    /// let generic = rows.map(|row| 0x0200_0000 | row).find(|of| metadata.type_parameters(*of).is_ok_and(|of| of == ["T"]));
+    /// assert_eq!(metadata.type_name(generic.expect("a generic type") & 0xff_ffff)?, "Lines+Generic`1");
+    /// # Ok::<(), portable_pdb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn type_parameters(&self, token: u32) -> Result<Vec<String>> {
+        let owner = match usize::try_from(token >> 24).unwrap_or_default() {
+            TYPE_DEF => (token & 0x00ff_ffff) << 1,
+            METHOD => (token & 0x00ff_ffff) << 1 | 1,
+            _ => return Ok(Vec::new()),
+        };
+        let is_wide = self.tables.is_wide(Column::Coded(TYPE_OR_METHOD_DEF));
+        let key = |at: &mut Cursor<'a>| {
+            at.u32("number and flags of a type parameter")?;
+            at.index(is_wide, "owner of a type parameter")
+        };
+        let Some(mut row) = self.find(GENERIC_PARAMETER, owner, key)? else { return Ok(Vec::new()) };
+        let least = row.saturating_sub(MAX_TYPE_PARAMETERS).max(1);
+        while row > least && key(&mut self.row(GENERIC_PARAMETER, row.saturating_sub(1))?)? == owner {
+            row = row.saturating_sub(1);
+        }
+        let mut names = Vec::new();
+        let end = self.tables.count(GENERIC_PARAMETER).min(row.saturating_add(MAX_TYPE_PARAMETERS));
+        for row in row..=end {
+            let mut at = self.row(GENERIC_PARAMETER, row)?;
+            if key(&mut at)? != owner {
+                break;
+            }
+            names.push(self.text(self.tables.string(&mut at)?)?);
+        }
+        Ok(names)
     }
 
     /// Returns the row of the first parameter of a method.

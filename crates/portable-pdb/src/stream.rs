@@ -1,4 +1,4 @@
-//! The metadata root: its streams, the blob heap, and the two tables that lines need.
+//! The metadata root: its streams, the blob heap, and the tables that lines and names need.
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
@@ -10,12 +10,13 @@ const MSF: &[u8] = b"Microsoft C/C++";
 /// Maximum number of streams that are read.
 const MAX_STREAMS: u16 = 64;
 
-/// The streams that lines need.
+/// The streams that lines and names need.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Streams<'a> {
     pub(crate) pdb: Cursor<'a>,
     pub(crate) tables: Cursor<'a>,
     pub(crate) blobs: Cursor<'a>,
+    pub(crate) strings: Option<Cursor<'a>>,
 }
 
 /// The streams that the types of a program need.
@@ -60,9 +61,9 @@ impl<'a> Streams<'a> {
     }
 
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let Named { pdb, tables, blobs, .. } = Self::named(bytes)?;
+        let Named { pdb, tables, blobs, strings } = Self::named(bytes)?;
         match (pdb, tables, blobs) {
-            (Some(pdb), Some(tables), Some(blobs)) => Ok(Self { pdb, tables, blobs }),
+            (Some(pdb), Some(tables), Some(blobs)) => Ok(Self { pdb, tables, blobs, strings }),
             _ => Err(Error::NotPortable("it is other metadata, without the streams #Pdb, #~ and #Blob")),
         }
     }
@@ -126,8 +127,13 @@ fn name<'a>(at: &mut Cursor<'a>) -> Result<&'a [u8]> {
 }
 
 /// The numbers of tables.
+const METHOD: u32 = 0x06;
 const DOCUMENT: u32 = 0x30;
 const METHOD_DEBUG_INFORMATION: u32 = 0x31;
+const LOCAL_SCOPE: u32 = 0x32;
+const LOCAL_VARIABLE: u32 = 0x33;
+const LOCAL_CONSTANT: u32 = 0x34;
+const IMPORT_SCOPE: u32 = 0x35;
 
 /// A table: rows of equal size.
 #[derive(Debug, Clone, Copy)]
@@ -146,16 +152,33 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The two tables, and the width of the indexes in them.
+/// The tables, and the width of the indexes in them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tables<'a> {
     pub(crate) documents: Table<'a>,
     pub(crate) methods: Table<'a>,
-    pub(crate) wide_blobs: bool,
+    pub(crate) scopes: Table<'a>,
+    pub(crate) variables: Table<'a>,
+    pub(crate) wide: Wide,
+}
+
+/// The kinds of indexes that have four bytes.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "each is the width of another index")]
+pub(crate) struct Wide {
+    pub(crate) blobs: bool,
+    pub(crate) strings: bool,
+    /// Methods of the program.
+    pub(crate) methods: bool,
+    pub(crate) imports: bool,
+    pub(crate) variables: bool,
+    pub(crate) constants: bool,
 }
 
 impl<'a> Tables<'a> {
-    pub(crate) fn parse(mut at: Cursor<'a>) -> Result<Self> {
+    /// Reads the sizes of the tables, given the streams of a PDB.
+    pub(crate) fn parse(streams: &Streams<'a>) -> Result<Self> {
+        let mut at = streams.tables;
         // Reserved, major and minor version.
         at.bytes(6, "header of the tables")?;
         let heaps = at.u8("sizes of heaps")?;
@@ -165,30 +188,61 @@ impl<'a> Tables<'a> {
         if present & ((1 << DOCUMENT) - 1) != 0 {
             return Err(Error::NotPortable("it has the tables of a program"));
         }
-        let (mut documents, mut methods) = (0, 0);
+        let mut counts = [0; 6];
         for table in (0..u64::BITS).filter(|table| present >> table & 1 != 0) {
             let rows = at.u32("number of rows")?;
-            match table {
-                DOCUMENT => documents = rows,
-                METHOD_DEBUG_INFORMATION => methods = rows,
-                _ => {}
+            let index = table.checked_sub(DOCUMENT).and_then(|index| usize::try_from(index).ok());
+            if let Some(count) = index.and_then(|index| counts.get_mut(index)) {
+                *count = rows;
             }
         }
-        let wide_blobs = heaps & 4 != 0;
-        let (blob, guid) = (index_size(wide_blobs), index_size(heaps & 2 != 0));
+        let count = |table: u32| {
+            let index = usize::try_from(table.saturating_sub(DOCUMENT)).unwrap_or(usize::MAX);
+            counts.get(index).copied().unwrap_or_default()
+        };
+        let wide = Wide {
+            blobs: heaps & 4 != 0,
+            strings: heaps & 1 != 0,
+            methods: is_wide(method_count(streams.pdb)?),
+            imports: is_wide(count(IMPORT_SCOPE)),
+            variables: is_wide(count(LOCAL_VARIABLE)),
+            constants: is_wide(count(LOCAL_CONSTANT)),
+        };
+        let (blob, guid) = (index_size(wide.blobs), index_size(heaps & 2 != 0));
         // Name, hash algorithm, hash, language.
         let document = blob.saturating_add(guid).saturating_mul(2);
         // Document, sequence points.
-        let method = index_size(is_wide(documents)).saturating_add(blob);
-        let documents = table(&mut at, documents, document)?;
-        let methods = table(&mut at, methods, method)?;
-        Ok(Self { documents, methods, wide_blobs })
+        let method = index_size(is_wide(count(DOCUMENT))).saturating_add(blob);
+        // Method, imports, variables, constants, start and length.
+        let indexes = [wide.methods, wide.imports, wide.variables, wide.constants].map(index_size);
+        let scope = indexes.into_iter().fold(8, usize::saturating_add);
+        // Attributes, slot, name.
+        let variable = index_size(wide.strings).saturating_add(4);
+        let documents = table(&mut at, count(DOCUMENT), document)?;
+        let methods = table(&mut at, count(METHOD_DEBUG_INFORMATION), method)?;
+        let scopes = table(&mut at, count(LOCAL_SCOPE), scope)?;
+        let variables = table(&mut at, count(LOCAL_VARIABLE), variable)?;
+        Ok(Self { documents, methods, scopes, variables, wide })
     }
 
     /// Returns true if indexes of documents have four bytes.
     pub(crate) const fn wide_documents(&self) -> bool {
         is_wide(self.documents.count)
     }
+}
+
+/// Reads the number of methods of the program, from the stream `#Pdb`.
+fn method_count(mut at: Cursor<'_>) -> Result<u32> {
+    // The id and the entry point.
+    at.bytes(24, "header of the PDB")?;
+    let tables = at.u64("list of the program's tables")?;
+    for table in (0..u64::BITS).filter(|table| tables >> table & 1 != 0) {
+        let rows = at.u32("number of rows of the program")?;
+        if table == METHOD {
+            return Ok(rows);
+        }
+    }
+    Ok(0)
 }
 
 /// Bytes of an index.

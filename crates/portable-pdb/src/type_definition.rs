@@ -165,10 +165,11 @@ const METHOD_DEF_OR_REF: Coded = coded(1, &[0x06, 0x0a]);
 const MEMBER_FORWARDED: Coded = coded(1, &[0x04, 0x06]);
 const IMPLEMENTATION: Coded = coded(2, &[0x26, 0x23, 0x27]);
 pub(crate) const CUSTOM_ATTRIBUTE_TYPE: Coded = coded(3, &[0x06, 0x0a]);
+pub(crate) const TYPE_OR_METHOD_DEF: Coded = coded(1, &[0x02, 0x06]);
 pub(crate) const RESOLUTION_SCOPE: Coded = coded(2, &[0x00, 0x1a, 0x23, 0x01]);
 
-/// The columns of the tables up to the one of nested types, by table number (ECMA-335 II.22).
-const COLUMNS: [&[Column]; NESTED_CLASS + 1] = {
+/// The columns of the tables up to the one of type parameters, by table number (ECMA-335 II.22).
+const COLUMNS: [&[Column]; NESTED_CLASS + 2] = {
     use Column::{Blob, Coded, Guid, Number, Row, String};
     [
         &[Number(2), String, Guid, Guid, Guid],
@@ -213,6 +214,7 @@ const COLUMNS: [&[Column]; NESTED_CLASS + 1] = {
         &[Number(8), String, String, Coded(IMPLEMENTATION)],
         &[Number(8), String, Coded(IMPLEMENTATION)],
         &[Row(TYPE_DEF), Row(TYPE_DEF)],
+        &[Number(4), Coded(TYPE_OR_METHOD_DEF), String],
     ]
 };
 

@@ -76,6 +76,58 @@ fn a_line_is_that_of_the_last_point_with_a_line_before() {
     }
 }
 
+/// Prints every local variable of a PDB, as `testdata/workload/lines/Locals.cs` prints it.
+fn locals(bytes: &[u8]) -> Result<String, Error> {
+    let pdb = Pdb::parse(bytes)?;
+    let mut text = String::new();
+    for method in 1..=pdb.method_count().min(64) {
+        let method = 0x0600_0000 | method;
+        for of in pdb.local_variables(method)?.variables() {
+            let attributes = if of.is_hidden { "DebuggerHidden" } else { "None" };
+            let (start, end) = (of.scope.start, of.scope.end);
+            writeln!(text, "{method:08x} {} {start}..{end} {attributes} {}", of.slot, of.name).unwrap();
+        }
+    }
+    Ok(text)
+}
+
+#[test]
+fn every_local_variable_is_that_of_the_other_reader() {
+    let expected = String::from_utf8(testdata("Lines.locals.txt")).unwrap();
+    assert_eq!(locals(&testdata("Lines.pdb")).unwrap(), expected);
+    assert!(expected.contains(" sum") && expected.contains(" CS$<>8__locals0"));
+    // The same source, optimized: the variables that are left have other slots.
+    let image = testdata("embedded/Lines.dll");
+    let embedded = Image::parse(&image).unwrap().embedded_pdb(1 << 20).unwrap().unwrap();
+    assert!(locals(&embedded).unwrap().contains("06000003 0 0.."));
+    let pdb = testdata("Lines.pdb");
+    let pdb = Pdb::parse(&pdb).unwrap();
+    for token in [0, 0x0600_0000, 0x0600_ffff, 0x0200_0001, u32::MAX] {
+        assert!(pdb.local_variables(token).unwrap().variables().is_empty(), "{token:#x}");
+    }
+}
+
+#[test]
+fn variables_of_a_damaged_pdb_are_an_error_or_others() {
+    let whole = testdata("Lines.pdb");
+    let (mut read, mut errors) = (0, 0);
+    let mut bytes = whole.clone();
+    for at in 0..whole.len() {
+        for value in [0, 0xff, whole[at].wrapping_add(1)] {
+            bytes[at] = value;
+            match locals(&bytes) {
+                Ok(_) => read += 1,
+                Err(_) => errors += 1,
+            }
+        }
+        bytes[at] = whole[at];
+    }
+    assert!(read > whole.len() && errors > 0, "{read} and {errors}");
+    for length in 0..whole.len() {
+        let _ = locals(&whole[..length]);
+    }
+}
+
 /// Also for damaged PDBs, except for the reason.
 #[test]
 fn cached_lines_match_freshly_decoded_lines() {

@@ -15,12 +15,18 @@ use crate::unwind::{self, FunctionEntry};
 const SIGNATURE: u32 = 0x0052_5452;
 /// The section with the table of functions.
 const RUNTIME_FUNCTIONS: u32 = 102;
+/// The section with the places of the handlers of exceptions, by method.
+const EXCEPTION_INFO: u32 = 104;
 /// The section with the maps of functions to IL, an array by function.
 const DEBUG_INFO: u32 = 105;
 /// Maximum number of sections to read.
 const MAX_SECTIONS: u32 = 64;
 /// Maximum number of functions of an image.
 const MAX_FUNCTIONS: u32 = 1 << 24;
+/// The number of bytes of an entry of the table of methods with handlers.
+const HANDLERS_ENTRY: u32 = 8;
+/// Maximum number of handlers of a method to look at.
+const MAX_CLAUSES: u32 = 1 << 14;
 
 /// An image that was compiled ahead of time, as it is mapped.
 #[derive(Debug)]
@@ -33,6 +39,8 @@ pub(crate) struct Image {
     pub(crate) count: u32,
     /// The address of the array of maps to IL, and their form.
     debug_info: Option<(u64, BoundsForm)>,
+    /// The address and the number of entries of the table of methods with handlers.
+    handlers: Option<(u64, u32)>,
     /// The version of the GCInfo of its methods.
     gc_info: u32,
 }
@@ -49,7 +57,7 @@ impl Image {
         let gc_info = gc_info_version(major, minor);
         // Signature, versions and flags precede the number of sections.
         let sections = memory.u32(offset(header, 12))?.min(MAX_SECTIONS);
-        let (mut functions, mut debug_info) = (None, None);
+        let (mut functions, mut debug_info, mut handlers) = (None, None, None);
         for index in 0..u64::from(sections) {
             let at = offset(header, index.wrapping_mul(12).wrapping_add(16));
             let start = || Ok(offset(base, memory.u32(offset(at, 4))?.into()));
@@ -60,12 +68,65 @@ impl Image {
                     let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(u32::MAX);
                     functions = Some((start()?, count.min(MAX_FUNCTIONS)));
                 }
+                EXCEPTION_INFO => {
+                    let count = memory.u32(offset(at, 8))?.checked_div(HANDLERS_ENTRY).unwrap_or_default();
+                    handlers = Some((start()?, count));
+                }
                 DEBUG_INFO => debug_info = Some((start()?, bounds)),
                 _ => {}
             }
         }
         let (functions, count) = functions.ok_or(Missing { address: header })?;
-        Ok(Self { base, processor, functions, count, debug_info, gc_info })
+        Ok(Self { base, processor, functions, count, debug_info, handlers, gc_info })
+    }
+
+    /// Returns true if code begins a filter of exceptions (`when`), given the index of the first function of
+    /// its method.
+    ///
+    /// # Source
+    /// dotnet/runtime `src/coreclr/vm/codeman.cpp` (`ReadyToRunJitManager::InitializeEHEnumeration`),
+    /// `inc/corcompile.h` (`CORCOMPILE_EXCEPTION_CLAUSE`).
+    pub(crate) fn is_filter(&self, memory: &dyn Memory, method: u32, address: u64) -> MemoryResult<bool> {
+        const FILTER: u32 = 1;
+        const CLAUSE: u32 = 24;
+        let start = self.begin(memory, method)?;
+        let Some((clauses, size)) = self.clauses(memory, start)? else { return Ok(false) };
+        for index in 0..size.checked_div(CLAUSE).unwrap_or_default().min(MAX_CLAUSES) {
+            // The flags, the parts of the code of the block and of its handler, and the start of the filter.
+            let at = offset(clauses, u64::from(index.saturating_mul(CLAUSE)));
+            let (flags, filter) = (memory.u32(at)?, memory.u32(offset(at, 20))?);
+            if flags & FILTER != 0 && u64::from(filter) == address.wrapping_sub(start) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the address and the size of the handlers of the method that starts at an address; `None` if it
+    /// has none.
+    fn clauses(&self, memory: &dyn Memory, start: u64) -> MemoryResult<Option<(u64, u32)>> {
+        let Some((table, count)) = self.handlers else { return Ok(None) };
+        // The start of a method and the place of its handlers, which end where the next ones begin. The last
+        // entry is the end of all.
+        let entry = |index: u32| {
+            let at = offset(table, u64::from(index).wrapping_mul(HANDLERS_ENTRY.into()));
+            Ok((memory.u32(at)?, memory.u32(offset(at, 4))?))
+        };
+        let start = start.wrapping_sub(self.base);
+        let (mut low, mut high) = (0, count.saturating_sub(1));
+        while low < high {
+            let middle = low.midpoint(high);
+            let (begin, clauses) = entry(middle)?;
+            match u64::from(begin).cmp(&start) {
+                std::cmp::Ordering::Less => low = middle.saturating_add(1),
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => {
+                    let (_, end) = entry(middle.saturating_add(1))?;
+                    return Ok(Some((offset(self.base, clauses.into()), end.saturating_sub(clauses))));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the debug info of code at an address, given the index of the first function of its method;
@@ -231,6 +292,7 @@ mod tests {
 
     const BASE: u64 = 0x1000;
     const FUNCTIONS: u64 = 0x4000;
+    const HANDLERS: u64 = 0x3000;
 
     /// An image with functions, each with its begin and end; an entry that marks the end follows them.
     fn image(functions: &[[u32; 2]]) -> TestMemory {
@@ -244,10 +306,12 @@ mod tests {
         put(0x58 + 112 + 14 * 8, &0x140_u32.to_le_bytes());
         put(0x140 + 64, &0x1a0_u32.to_le_bytes());
         put(0x1a0, &SIGNATURE.to_le_bytes());
-        put(0x1a0 + 12, &1_u32.to_le_bytes());
+        put(0x1a0 + 12, &2_u32.to_le_bytes());
         let size = u32::try_from(functions.len()).unwrap() * 12;
         let section = [RUNTIME_FUNCTIONS, u32::try_from(FUNCTIONS - BASE).unwrap(), size];
         put(0x1a0 + 16, &section.map(u32::to_le_bytes).concat());
+        let section = [EXCEPTION_INFO, u32::try_from(HANDLERS - BASE).unwrap(), 3 * HANDLERS_ENTRY];
+        put(0x1a0 + 28, &section.map(u32::to_le_bytes).concat());
         let mut memory = TestMemory::default();
         memory.put(BASE, &bytes);
         let entries = functions.iter().map(|[begin, end]| [*begin, *end, begin + 0x10_0000]);
@@ -268,6 +332,25 @@ mod tests {
         assert_eq!(function(0x27f), Some((1, 0x200, 0x10_0200)));
         assert_eq!(function(0x340), Some((2, 0x300, 0x10_0300)));
         assert_eq!([0xff, 0x180, 0x2ff, 0x380].map(function), [None; 4]);
+    }
+
+    #[test]
+    fn filters_are_found_in_the_table_of_handlers() {
+        // Two methods, the first of which has a filter at 0x60 in one function of its own.
+        let mut memory = image(&[[0x100, 0x160], [0x160, 0x180], [0x200, 0x280], [0x300, 0x380]]);
+        // The clauses: a typed handler and a filter of the first method, and a finally of the second one.
+        let table = [[0x100, 0x2100], [0x200, 0x2100 + 48], [u32::MAX, 0x2100 + 72]];
+        memory.put(HANDLERS, &table.concat().into_iter().flat_map(u32::to_le_bytes).collect::<Vec<_>>());
+        let clauses =
+            [[0, 0, 0x10, 0x40, 0x50, 0x0100_0001], [1, 0, 0x10, 0x50, 0x60, 0x60], [2, 0, 4, 8, 9, 0x60]];
+        let bytes = clauses.concat().into_iter().flat_map(u32::to_le_bytes).collect::<Vec<_>>();
+        memory.put(BASE + 0x2100, &bytes);
+        let image = Image::read(&memory, Processor::X86_64, BASE).unwrap();
+        let is_filter = |method, at| image.is_filter(&memory, method, BASE + at).unwrap();
+        assert!(is_filter(0, 0x160));
+        assert!(!is_filter(0, 0x140) && !is_filter(0, 0x100));
+        // A handler with the number of a filter is none, and a method without handlers has none.
+        assert!(!is_filter(2, 0x260) && !is_filter(3, 0x360));
     }
 
     #[test]

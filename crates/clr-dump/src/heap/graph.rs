@@ -67,7 +67,7 @@ impl<'d> Heap<'d> {
         progress: &mut dyn FnMut(),
     ) -> MemoryResult<HeapGraphReader<'d>> {
         let regions = self.regions()?;
-        let StackWords { words, places, stacks_without_roots } =
+        let StackWords { words, places, stacks_without_roots, truncated_stacks } =
             StackWords::read(self, stacks, &regions.layout);
         let handles = self.handles();
         let mut objects = Objects {
@@ -87,6 +87,7 @@ impl<'d> Heap<'d> {
         let Objects { builder, types, on_stacks, in_frozen, generations, .. } = objects;
         let mut missing = MemoryCompleteness::default();
         missing.stacks_without_roots = stacks_without_roots;
+        missing.truncated_stacks = truncated_stacks;
         missing.missing_bytes = walk.missing_bytes();
         missing.is_moving = walk.is_moving;
         missing.objects_without_references = walk.objects_without_references;

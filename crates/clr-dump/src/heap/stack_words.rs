@@ -24,11 +24,18 @@ pub(crate) struct StackWords {
     pub(crate) places: StackPlaces,
     /// Threads with stacks that could not be searched.
     pub(crate) stacks_without_roots: u64,
+    /// Threads with more references than are read.
+    pub(crate) truncated_stacks: u64,
 }
 
 impl StackWords {
     pub(crate) fn read(heap: Heap<'_>, stacks: &ThreadStacks, layout: &HeapLayout) -> Self {
-        let mut all = Self { words: Vec::new(), places: StackPlaces::default(), stacks_without_roots: 0 };
+        let mut all = Self {
+            words: Vec::new(),
+            places: StackPlaces::default(),
+            stacks_without_roots: 0,
+            truncated_stacks: 0,
+        };
         let mut room = MIN_WORDS;
         for of in &stacks.managed {
             let roots = heap.dump.threads().stack_roots(&of.thread, of.registers.as_ref());
@@ -36,6 +43,7 @@ impl StackWords {
                 let place = all.places.number(root);
                 all.words.push((root.word, place));
             }
+            all.truncated_stacks = all.truncated_stacks.saturating_add(roots.is_truncated.into());
             if roots.is_incomplete {
                 let words = heap.stack_words_in(layout, &of.thread, &of.stack, of.registers.as_ref());
                 all.words.extend(words.into_iter().map(|word| (word, StackPlaces::WHOLE)));

@@ -39,6 +39,8 @@ pub struct StackRoots {
     pub frames_without_slots: u64,
     /// True if the frames are incomplete: the whole stack has to be searched for words instead.
     pub is_incomplete: bool,
+    /// True if references of outer frames are missing, because the limit of 1,048,576 was reached.
+    pub is_truncated: bool,
 }
 
 /// A reference of a thread's stack: the address of an object, or one inside an object.
@@ -125,6 +127,7 @@ impl Threads<'_> {
         });
         let mut roots = reader.roots;
         let left = MAX_ROOTS.saturating_sub(roots.roots.len());
+        roots.is_truncated = left == 0;
         if left > 0
             && let Some(range) = stack_range(thread, &stack, registers)
         {
@@ -132,6 +135,7 @@ impl Threads<'_> {
             let words = explicit_roots::words(self.memory(), self.runtime(), thread, &reader.explicit, parts);
             let root = |word| StackRoot { word, code: None, place: RootPlace::Word };
             roots.roots.extend(words.into_iter().filter(|word| !word.is_null()).take(left).map(root));
+            roots.is_truncated = roots.roots.len() >= MAX_ROOTS;
         }
         roots.is_incomplete = self.runtime().is_native_aot() || !is_whole(&stack);
         roots

@@ -12,6 +12,8 @@ const MAX_CODE: u32 = 1 << 20;
 /// The prefix of instructions of two bytes.
 const TWO_BYTES: u8 = 0xfe;
 const SWITCH: u8 = 0x45;
+/// The low bits of the first byte of a body with a small header.
+const SMALL: u8 = 2;
 
 /// An instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,18 +72,38 @@ impl<'c> Iterator for Instructions<'c> {
 impl Types<'_> {
     /// Reads the instructions of a method of a module, by its row; `None` if the memory lacks them.
     pub(crate) fn instructions(self, module: &Module, row: u32) -> Option<Vec<u8>> {
+        instructions(self.memory(), self.body(module, row)?).ok()
+    }
+
+    /// Returns the row of the signature of a method's local variables; `None` without variables, and if the
+    /// memory lacks the body.
+    pub(crate) fn locals_row(self, module: &Module, row: u32) -> Option<u32> {
+        locals_row(self.memory(), self.body(module, row)?).ok().flatten()
+    }
+
+    /// The address of the body of a method.
+    fn body(self, module: &Module, row: u32) -> Option<u64> {
         let body = self.metadata(module)?.method(row).ok()?.body;
         let image = PeImage::read(self.memory(), module.base.get()).ok()?;
-        let at = image.body(self.memory(), module.metadata_at?.0, body)?;
-        instructions(self.memory(), at).ok()
+        image.body(self.memory(), module.metadata_at?.0, body)
     }
+}
+
+/// Reads the row of the signature of local variables of the body at an address: small ones have none.
+fn locals_row(memory: &dyn Memory, at: u64) -> MemoryResult<Option<u32>> {
+    const SIGNATURE: u32 = 0x11;
+    if memory.u8(at)? & 3 == SMALL {
+        return Ok(None);
+    }
+    let token = memory.u32(offset(at, 8))?;
+    Ok(Some(token & 0x00ff_ffff).filter(|row| token >> 24 == SIGNATURE && *row != 0))
 }
 
 /// Reads the instructions of the body at an address.
 fn instructions(memory: &dyn Memory, at: u64) -> MemoryResult<Vec<u8>> {
     let first = memory.u8(at)?;
     let (start, size) = match first & 3 {
-        2 => (1, u32::from(first >> 2)),
+        SMALL => (1, u32::from(first >> 2)),
         _ => (12, memory.u32(offset(at, 4))?.min(MAX_CODE)),
     };
     memory.bytes(offset(at, start), usize::try_from(size).unwrap_or_default())
@@ -134,9 +156,13 @@ mod tests {
     fn bodies_have_a_small_header_or_a_large_one() {
         let mut memory = TestMemory::default();
         memory.put(0x1000, &[2 << 2 | 2, 0x00, 0x2a, 0xff]);
-        memory.put(0x2000, &[0x13, 0x30, 8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0x2a]);
+        memory.put(0x2000, &[0x13, 0x30, 8, 0, 1, 0, 0, 0, 5, 0, 0, 0x11, 0x2a]);
         assert_eq!(instructions(&memory, 0x1000), Ok(vec![0x00, 0x2a]));
         assert_eq!(instructions(&memory, 0x2000), Ok(vec![0x2a]));
         assert!(instructions(&memory, 0x3000).is_err());
+        assert_eq!((locals_row(&memory, 0x1000), locals_row(&memory, 0x2000)), (Ok(None), Ok(Some(5))));
+        memory.put(0x4000, &[0x13, 0x30, 8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0x2a]);
+        assert_eq!(locals_row(&memory, 0x4000), Ok(None));
+        assert!(locals_row(&memory, 0x3000).is_err());
     }
 }

@@ -11,10 +11,12 @@ const MAX_DEPTH: u32 = 16;
 const MAX_LENGTH: usize = 4096;
 /// Maximum number of parameters of a method.
 const MAX_PARAMETERS: u32 = 1 << 12;
+/// Maximum number of local variables of a method.
+const MAX_LOCALS: u32 = 1 << 16;
 
 /// Writes a method's signature; `None` if it is damaged, or too long or deep.
 pub(crate) fn method(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option<String> {
-    let mut printer = Printer { metadata, rest: Bytes(signature), text: String::new() };
+    let mut printer = Printer { metadata, rest: Bytes(signature), text: String::new(), parameters: None };
     let convention = printer.byte()?;
     if convention & HAS_THIS != 0 {
         printer.push("instance ")?;
@@ -32,12 +34,53 @@ pub(crate) fn method(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option
 
 /// Writes the type of a field; `None` if its signature is damaged, or too long or deep.
 pub(crate) fn field(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option<String> {
-    let mut printer = Printer { metadata, rest: Bytes(signature), text: String::new() };
+    let mut printer = Printer { metadata, rest: Bytes(signature), text: String::new(), parameters: None };
     if printer.byte()? != FIELD {
         return None;
     }
     printer.element(MAX_DEPTH)?;
     Some(printer.text)
+}
+
+/// The names of the type parameters of a type and of its method.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TypeParameters {
+    pub(crate) of_type: Vec<String>,
+    pub(crate) of_method: Vec<String>,
+}
+
+/// Writes the type of a variable as [`field`] does, with the names of type parameters for their numbers.
+pub(crate) fn variable(
+    metadata: &ProgramMetadata<'_>,
+    signature: &[u8],
+    parameters: &TypeParameters,
+) -> Option<String> {
+    let parameters = Some(parameters);
+    let mut printer = Printer { metadata, rest: Bytes(signature), text: String::new(), parameters };
+    printer.element(MAX_DEPTH)?;
+    Some(printer.text)
+}
+
+/// Returns the types of a method's local variables, without modifiers; `None` if their signature is damaged.
+pub(crate) fn locals(signature: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut bytes = Bytes(signature);
+    if bytes.byte()? != LOCALS {
+        return None;
+    }
+    let count = bytes.number().filter(|count| *count <= MAX_LOCALS)?;
+    let mut types = Vec::new();
+    for _ in 0..count {
+        while let Some(prefix @ (0x1f | 0x20 | PINNED)) = bytes.0.first().copied() {
+            bytes.byte()?;
+            if prefix != PINNED {
+                bytes.number()?;
+            }
+        }
+        let before = bytes.0;
+        bytes.skip_type(MAX_DEPTH)?;
+        types.push(before.get(..before.len().saturating_sub(bytes.0.len()))?);
+    }
+    Some(types)
 }
 
 /// Returns true if a method has `this`, and the types of its parameters; `None` if its signature is damaged.
@@ -230,6 +273,9 @@ fn primitive_name(kind: u8) -> Option<&'static str> {
 
 /// The first byte of the signature of a field.
 pub(crate) const FIELD: u8 = 6;
+/// The first byte of the signature of local variables, and the prefix of one that pins its object.
+const LOCALS: u8 = 7;
+const PINNED: u8 = 0x45;
 /// Bits of the calling convention.
 const HAS_THIS: u8 = 0x20;
 const EXPLICIT_THIS: u8 = 0x40;
@@ -308,6 +354,8 @@ struct Printer<'a> {
     metadata: &'a ProgramMetadata<'a>,
     rest: Bytes<'a>,
     text: String,
+    /// The names of type parameters; `None` writes their numbers.
+    parameters: Option<&'a TypeParameters>,
 }
 
 impl Printer<'_> {
@@ -354,9 +402,14 @@ impl Printer<'_> {
             0x11 => self.named("value class "),
             0x12 => self.named("class "),
             0x13 | 0x1e => {
+                let number = self.number()?;
+                let names = self.parameters.map(|of| if kind == 0x13 { &of.of_type } else { &of.of_method });
+                let name = names.and_then(|names| names.get(usize::try_from(number).ok()?));
+                if let Some(name) = name {
+                    return self.push(name);
+                }
                 self.push(if kind == 0x13 { "!" } else { "!!" })?;
-                let number = self.number()?.to_string();
-                self.push(&number)
+                self.push(&number.to_string())
             }
             0x14 => self.array(depth),
             0x15 => {
@@ -489,6 +542,21 @@ fn primitive(kind: u8) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn local_variables_have_types_without_their_modifiers() {
+        // int32, a pinned reference to a byte, an array of structures with a modifier, and a typed reference.
+        let signature = [7, 4, 0x08, 0x45, 0x10, 0x05, 0x20, 0x09, 0x1d, 0x11, 0x05, 0x16];
+        let types = [&[0x08][..], &[0x10, 0x05], &[0x1d, 0x11, 0x05], &[0x16]];
+        assert_eq!(locals(&signature), Some(types.map(<[u8]>::to_vec).iter().map(Vec::as_slice).collect()));
+        for length in 0..signature.len() {
+            assert_eq!(locals(&signature[..length]), None, "{length}");
+        }
+        // That of a method, and more than a method can have.
+        assert_eq!(locals(&[0, 0, 1]), None);
+        assert_eq!(locals(&[7, 0xc0, 1, 0, 1, 8]), None);
+        assert_eq!(locals(&[7, 0]), Some(Vec::new()));
+    }
 
     #[test]
     fn parameters_have_a_limit() {

@@ -102,6 +102,10 @@ impl<'m> Method<'m> {
     pub fn module(&self) -> Option<Module<'m>> {
         self.modules.get(self.texts, self.entry.module)
     }
+    /// The modules of its process that the recording names.
+    pub fn modules(&self) -> impl Iterator<Item = Module<'m>> {
+        self.modules.all(self.texts)
+    }
     /// Namespace and type.
     pub fn namespace(&self) -> &'m str {
         self.texts.get(self.entry.namespace)

@@ -82,6 +82,12 @@ impl Modules {
         Some(Module { texts, id: entry.id, details: entry.details? })
     }
 
+    /// The modules that the recording names.
+    pub(crate) fn all<'m>(&'m self, texts: &'m StringTable) -> impl Iterator<Item = Module<'m>> {
+        let module = |entry: &Entry| Some(Module { texts, id: entry.id, details: entry.details? });
+        self.entries.iter().filter_map(module)
+    }
+
     /// Returns the path of a module; empty if it is not known.
     pub(crate) fn path(&self, index: u32) -> StringId {
         let entry = usize::try_from(index).ok().and_then(|index| self.entries.get(index));

@@ -172,6 +172,14 @@ struct JsonPaths<'a> {
     paths: Vec<JsonPath<'a>>,
     path_count: usize,
     unreachable_objects: u64,
+    /// Threads with more references on their stacks than are read: paths can be missing.
+    #[serde(skip_serializing_if = "is_zero")]
+    truncated_stacks: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(crate) const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[derive(Serialize)]
@@ -203,6 +211,7 @@ impl<'a> JsonPaths<'a> {
             paths: paths.paths.iter().map(path).collect(),
             path_count: paths.count,
             unreachable_objects: paths.unreachable,
+            truncated_stacks: graph.completeness().truncated_stacks,
         }
     }
 }

@@ -4,7 +4,7 @@ mod analyze;
 mod stream;
 mod strip;
 
-pub(crate) use analyze::{awaits, dotnet_dump::join_command, locks, stacks};
+pub(crate) use analyze::{awaits, dotnet_dump::join_command, locks, stacks, variables};
 
 use std::fs::Metadata;
 use std::io;

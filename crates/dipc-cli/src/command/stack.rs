@@ -56,8 +56,15 @@ pub(crate) struct StackArgs {
     /// With --exact: stop the process while its stacks are walked, for at most this time
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "exact")]
     stop: Option<Duration>,
-    /// With --exact: folder to search first for the source lines of frames, with PDBs or with modules that
-    /// embed them; may be given several times
+    /// With --exact: show `this` and the arguments of each frame, as dipc dump analyze; with --stop, as they
+    /// were at one moment
+    #[arg(long, requires = "exact")]
+    arguments: bool,
+    /// With --exact: show the local variables of each frame, by the names of a PDB or by number
+    #[arg(long, requires = "exact")]
+    locals: bool,
+    /// With --exact: folder to search first for the source lines of frames and the names of local variables,
+    /// with PDBs or with modules that embed them; may be given several times
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "exact")]
     symbol_path: Vec<PathBuf>,
     /// Show below the work of a task the stack that created it: the chain of awaits. For a process, only

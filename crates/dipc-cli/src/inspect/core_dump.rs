@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clr_dump::{
     Address, CoreFile, Dump, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, Method,
     MonitorWait, NativeFrames, NativeSymbols, Registers, Runtime, Stack, ThreadSnapshot, ThreadStacks,
     WaitKind,
 };
+use portable_pdb::LocalVariables;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_lines::{CoreLines, FrameLine};
@@ -164,6 +166,11 @@ impl<'s> Analysis<'s> {
     /// The line of the IL of a method, if a PDB has it.
     pub(crate) fn line_of(&self, method: &Method, il_offset: u32) -> Option<FrameLine> {
         self.lines.find(self.source, &self.dump, method, il_offset)
+    }
+
+    /// The local variables of a method, if a PDB has them.
+    pub(crate) fn variables_of(&self, method: &Method) -> Option<Arc<LocalVariables>> {
+        self.lines.variables(self.source, &self.dump, method)
     }
 
     /// The exception at an address, and its causes.

@@ -1,4 +1,4 @@
-//! Source lines of frames in memory, from the portable PDBs of their modules.
+//! Source lines and local variables of frames in memory, from the portable PDBs of their modules.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clr_dump::{Address, DebugEntry, Dump, Method, Module};
-use portable_pdb::Image;
+use portable_pdb::{Image, LocalVariables};
 
 use crate::inspect::core_source::Source;
 use crate::inspect::lines::{PdbLines, PdbRequest};
@@ -37,7 +37,8 @@ impl FrameLine {
     }
 }
 
-/// A source of lines. The PDB of a module is searched when its first line is requested.
+/// A source of lines and of names of local variables. The PDB of a module is searched when
+/// its first line or name is requested.
 #[derive(Debug)]
 pub(crate) struct CoreLines {
     pdbs: RefCell<PdbLines>,
@@ -66,15 +67,32 @@ impl CoreLines {
         il_offset: u32,
     ) -> Option<FrameLine> {
         let (module, token) = (method.module.as_deref()?, method.token?);
-        let known = self.modules.borrow().get(&module.address).copied();
+        let index = self.index(source, dump, module);
         let mut pdbs = self.pdbs.borrow_mut();
-        let index = known.unwrap_or_else(|| {
-            let index = search(&mut pdbs, source, dump, module);
-            self.modules.borrow_mut().insert(module.address, index);
-            index
-        });
         let (file, line) = pdbs.line_of(index, token, il_offset)?;
         Some(FrameLine { file: self.shared(file), line })
+    }
+
+    /// Returns the local variables of a method; `None` if its module has no PDB of the same build here.
+    pub(crate) fn variables(
+        &self,
+        source: &Source,
+        dump: &Dump<'_>,
+        method: &Method,
+    ) -> Option<Arc<LocalVariables>> {
+        let (module, token) = (method.module.as_deref()?, method.token?);
+        let index = self.index(source, dump, module);
+        self.pdbs.borrow_mut().variables_of(index, token)
+    }
+
+    /// The index of a module, with its PDB.
+    fn index(&self, source: &Source, dump: &Dump<'_>, module: &Module) -> usize {
+        if let Some(known) = self.modules.borrow().get(&module.address) {
+            return *known;
+        }
+        let index = search(&mut self.pdbs.borrow_mut(), source, dump, module);
+        self.modules.borrow_mut().insert(module.address, index);
+        index
     }
 
     fn shared(&self, file: &str) -> Arc<str> {
@@ -106,13 +124,13 @@ fn search(pdbs: &mut PdbLines, source: &Source, dump: &Dump<'_>, module: &Module
         of_pdb.map_or_else(Default::default, |(stamp, guid, path)| (Some(stamp), guid, path));
     // The runtime of a single-file program is in the program itself.
     let bundle = Some(dump.runtime().path()).filter(|path| !path.ends_with(RUNTIME_LIBRARY));
-    let bundle = bundle.unwrap_or_default();
-    let request = PdbRequest { name, path: &path, bundle, pdb_path: &pdb_path, guid, stamp };
-    pdbs.module(&request, || {
+    let request = PdbRequest { name, path: &path, pdb_path: &pdb_path, guid, stamp };
+    let embedded = || {
         let (_, packed) = data(EMBEDDED_PDB, MAX_EMBEDDED)?;
         let image = Image::of_debug_entries([(EMBEDDED_PDB, &*packed)]);
         image.embedded_pdb(usize::try_from(MAX_EMBEDDED).ok()?).ok()?
-    })
+    };
+    pdbs.module(&request, embedded, || bundle.map(ToOwned::to_owned).into_iter().collect())
 }
 
 /// The path of a module: of one in a single file, the path that it would have next to it.

@@ -209,6 +209,12 @@ pub(crate) fn warn_of_missing(of: &Completeness, source: GraphSource) -> Exit {
             )
         ));
     }
+    if of.truncated_stacks > 0 {
+        messages::warning(format_args!(
+            "{} more references on the stack than are read: objects can appear to be unreferenced",
+            units::counted(of.truncated_stacks, "thread has", "threads have")
+        ));
+    }
     if of.dangling_references > 0 {
         messages::detail(format_args!(
             "{} references are to objects that are not in the dump.",

@@ -1,13 +1,14 @@
-//! Source lines of methods, from portable PDBs.
+//! Source lines of methods and names of local variables, from portable PDBs.
 
 mod search;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clr_events::code::{Method, Module};
 use nettrace_export::{LineCounts, SourceLine, SourceLines};
-use portable_pdb::{DocumentId, MethodLines, Pdb, PdbId};
+use portable_pdb::{DocumentId, LocalVariables, MethodLines, Pdb, PdbId};
 use uuid::Uuid;
 
 use crate::render::messages;
@@ -60,8 +61,6 @@ pub(crate) struct PdbRequest<'m> {
     pub(crate) name: &'m str,
     /// The path of its file; empty if unknown.
     pub(crate) path: &'m str,
-    /// The path of the single file that its program was published as; empty if there is none.
-    pub(crate) bundle: &'m str,
     /// The path of the PDB when it was built; empty if unknown.
     pub(crate) pdb_path: &'m str,
     /// The id of the PDB; nil if unknown.
@@ -94,19 +93,33 @@ pub(crate) struct PdbLines {
 struct Budget {
     /// For sequence points; a large program's methods take some ten million.
     points: usize,
-    /// For names of source files.
+    /// For names of source files and of local variables.
     names: usize,
 }
 
 const BUDGET: Budget = Budget { points: 64 << 20, names: 64 << 20 };
+
+/// Maximum number of programs to search for the PDB of a module.
+const MAX_PROGRAMS: usize = 512;
+
+/// The bytes of a local variable without its name.
+const VARIABLE_SIZE: usize = 64;
 
 /// The PDB of a module.
 #[derive(Debug)]
 struct Symbols {
     pdb: Vec<u8>,
     methods: HashMap<u32, MethodLines>,
+    /// The local variables of each method.
+    variables: HashMap<u32, Arc<LocalVariables>>,
     /// The index of the name of each document, if it has one.
     files: HashMap<DocumentId, Option<usize>>,
+}
+
+impl Symbols {
+    fn new(pdb: Vec<u8>) -> Self {
+        Self { pdb, methods: HashMap::new(), variables: HashMap::new(), files: HashMap::new() }
+    }
 }
 
 impl PdbLines {
@@ -121,11 +134,13 @@ impl PdbLines {
         }
     }
 
-    /// Returns the index of a module. `embedded` returns the PDB that the memory has in the module.
+    /// Returns the index of a module. `embedded` returns the PDB that the memory has in the module, and
+    /// `bundles` the paths of programs that can have it among their files.
     pub(crate) fn module(
         &mut self,
         module: &PdbRequest<'_>,
         embedded: impl FnOnce() -> Option<Vec<u8>>,
+        bundles: impl FnOnce() -> Vec<String>,
     ) -> usize {
         let guid = module.guid;
         if let Some(place) = self.places.get(&guid).and_then(|places| places.get(module.path)) {
@@ -136,9 +151,8 @@ impl PdbLines {
         let known = self.places.get(&guid).and_then(|places| places.get(&*path)).copied();
         let place = known.unwrap_or_else(|| {
             let embedded = embedded().and_then(|pdb| self.search.check(module, pdb));
-            let pdb = embedded.or_else(|| self.search.find(module));
-            let symbols = |pdb| Symbols { pdb, methods: HashMap::new(), files: HashMap::new() };
-            self.modules.push(pdb.map(symbols));
+            let pdb = embedded.or_else(|| self.search.find(module, &bundles()));
+            self.modules.push(pdb.map(Symbols::new));
             self.modules.len() - 1
         });
         let places = self.places.entry(guid).or_default();
@@ -153,8 +167,24 @@ impl PdbLines {
         Some((self.files.get(file)?, line))
     }
 
+    /// Returns the local variables of a method, given the index of its module; `None` if the module has no
+    /// PDB.
+    pub(crate) fn variables_of(&mut self, module: usize, method: u32) -> Option<Arc<LocalVariables>> {
+        let Symbols { pdb, variables, .. } = self.modules.get_mut(module)?.as_mut()?;
+        let known = variables.entry(method).or_insert_with(|| {
+            let read = Pdb::parse(pdb).and_then(|pdb| pdb.local_variables(method));
+            let read = read.map_err(messages::detail).unwrap_or_default();
+            let size = |of: &portable_pdb::LocalVariable| of.name.len().saturating_add(VARIABLE_SIZE);
+            let bytes = read.variables().iter().map(size).sum();
+            let left = self.left.names.checked_sub(bytes);
+            self.left.names = left.unwrap_or_default();
+            Arc::new(left.map(|_| read).unwrap_or_default())
+        });
+        Some(Arc::clone(known))
+    }
+
     fn look_up(&mut self, module: usize, method: u32, il_offset: u32) -> Option<(usize, u32)> {
-        let Symbols { pdb, methods, files } = self.modules.get_mut(module)?.as_mut()?;
+        let Symbols { pdb, methods, files, .. } = self.modules.get_mut(module)?.as_mut()?;
         let lines = methods.entry(method).or_insert_with(|| {
             let lines = Pdb::parse(pdb).and_then(|pdb| pdb.method_lines(method, self.left.points));
             let lines = lines.map_err(messages::detail).unwrap_or_default();
@@ -189,20 +219,28 @@ fn normalized(path: &str) -> String {
 /// The PDB of a module of a recording.
 fn request<'m>(module: &Module<'m>) -> PdbRequest<'m> {
     let (guid, _) = module.pdb();
-    PdbRequest {
-        name: module.name(),
-        path: module.path(),
-        bundle: "",
-        pdb_path: module.pdb_path(),
-        guid,
-        stamp: None,
-    }
+    PdbRequest { name: module.name(), path: module.path(), pdb_path: module.pdb_path(), guid, stamp: None }
+}
+
+/// The paths of programs that can be the single file in which a method's module is: next to the module,
+/// which has no file of its own then, with the name of one of the assemblies in its folder.
+fn programs(method: &Method<'_>) -> Vec<String> {
+    let Some(module) = method.module() else { return Vec::new() };
+    let Some((folder, _)) = module.path().rsplit_once(['/', '\\']) else { return Vec::new() };
+    let program = |path: &str| {
+        let program = path.strip_suffix(".dll")?;
+        let is_there = path.rsplit_once(['/', '\\']).is_some_and(|(of, _)| of == folder);
+        let extension = if path.contains('\\') { ".exe" } else { "" };
+        is_there.then(|| [program, extension].concat())
+    };
+    let others = method.modules().filter_map(|other| program(other.path()));
+    program(module.path()).into_iter().chain(others).take(MAX_PROGRAMS).collect()
 }
 
 impl SourceLines for PdbLines {
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>> {
         let module = method.module()?;
-        let module = self.module(&request(&module), || None);
+        let module = self.module(&request(&module), || None, || programs(method));
         let (file, line) = self.look_up(module, method.token(), il_offset)?;
         Some(SourceLine::new(self.files.get(file)?, line))
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::bad_files::recording;
 use crate::program::{Finished, Recorded, Recording, run};
-use crate::runtime::{Runtime, testdata};
+use crate::runtime::{Runtime, program_of_8_with_pdb, program_of_10_with_pdb, testdata};
 use crate::workload::{Target, await_providers};
 
 fn lines_of(name: &str) -> PathBuf {
@@ -239,4 +239,38 @@ fn net_9_0_with_its_pdb_in_it() {
 #[test]
 fn net_3_1_with_an_adjacent_pdb() {
     live(Runtime::Net3_1, "Lines.dll");
+}
+
+/// Records threads that wait in `testdata/workload/locals`, whose PDB is among the files of its program.
+fn single_file(program: Option<std::process::Command>) {
+    let Some(program) = program else { return };
+    let target = Target::start(program);
+    while target.line() != "ready" {}
+    let mut recording = Recording::start(target.pid(), &["--profile", "dotnet-sampled-thread-time"]);
+    recording.until(1 << 16);
+    let recorded = recording.interrupt();
+    let file = recorded.file();
+    let report = ["report", file.to_str().unwrap(), "topN", "--number", "100", "--format", "json"];
+    let with = run(report.into_iter().chain(["--lines"])).with_code(0);
+    let source = fs::read_to_string(testdata().join("workload/locals/locals.cs")).unwrap();
+    let number = source.lines().position(|line| line.contains("static void AfterScope(")).unwrap() + 4;
+    let json = with.json();
+    let row = json["rows"].as_array().unwrap().iter().find(|row| {
+        let frame = row["frame"].as_str().unwrap();
+        frame.contains("Locals.AfterScope(") && frame.ends_with(&format!(" (locals.cs:{number})"))
+    });
+    let row = row.unwrap_or_else(|| panic!("{json:#}"));
+    assert_eq!((&row["file"], &row["line"]), (&"/_/locals.cs".into(), &number.into()));
+    let without = run(report).with_code(0).json();
+    assert!(!without.to_string().contains("locals.cs"), "{without}");
+}
+
+#[test]
+fn net_8_0_with_its_pdb_in_the_single_file() {
+    single_file(program_of_8_with_pdb("locals/locals.dll"));
+}
+
+#[test]
+fn net_10_0_with_its_pdb_in_the_single_file() {
+    single_file(program_of_10_with_pdb("locals/locals10.dll"));
 }

@@ -84,6 +84,7 @@ mod top;
 mod traced;
 mod values;
 mod vanishing;
+mod variables;
 mod view;
 mod waits;
 mod web_server;

@@ -100,10 +100,19 @@ pub(crate) fn program_of_10(assembly: &str) -> Option<Command> {
 
 /// The command line of a program in `testdata/workload` on .NET 8, with its PDB in the single file.
 pub(crate) fn program_of_8_with_pdb(assembly: &str) -> Option<Command> {
-    let application = installed("8.0.28", "Sarif.Multitool")?;
+    Some(with_pdb(&installed("8.0.28", "Sarif.Multitool")?, assembly))
+}
+
+/// The same on .NET 10.0.5.
+pub(crate) fn program_of_10_with_pdb(assembly: &str) -> Option<Command> {
+    Some(with_pdb(&installed("10.0.5", "azmcp")?, assembly))
+}
+
+/// A program with its PDB in the place of that of a single-file application.
+fn with_pdb(application: &Path, assembly: &str) -> Command {
     let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
     let assembly = format!("workload/{assembly}");
-    Some(Command::new(testdata::single_file_program_with_pdb(&application, &assembly, &programs)))
+    Command::new(testdata::single_file_program_with_pdb(application, &assembly, &programs))
 }
 
 /// A program in the place of that of a single-file application.

@@ -182,3 +182,30 @@ fn objects_of_frames_are_those_that_a_collection_keeps_on_net_10() {
     let Some(program) = program_of_10("rooted/rooted10.dll") else { return };
     check(start(program));
 }
+
+/// Objects of frames below and around a method of System.Text.Json that calls the program while it handles an
+/// exception. In .NET Core 3.1 that is a filter, before any frame is left; later versions are in a handler.
+const OF_FILTER: [&str; 5] = ["BelowFilter", "AtThrow", "BeforeFilter", "InGetter", "DeadBelowFilter"];
+
+fn objects_below_a_filter_of_an_image_are_those_that_a_collection_keeps(runtime: Runtime) {
+    let Some(program) = runtime.program("rooted/filters.dll") else { return };
+    let mut target = start(program);
+    assert_eq!(target.line(), "ready");
+    let pid = target.pid().to_string();
+    let is_held = |of: &&str| {
+        let paths = paths(&["-p", &pid], of);
+        frames(&paths).iter().any(|frame| !frame.contains("conservative"))
+    };
+    let held: BTreeSet<String> = OF_FILTER.iter().filter(is_held).map(|of| (*of).to_owned()).collect();
+    target.send("collect");
+    let alive: BTreeSet<String> =
+        std::iter::repeat_with(|| target.line()).take_while(|line| line != "end").collect();
+    assert_eq!(held, alive);
+    if runtime == Runtime::Net3_1 {
+        assert!(alive.contains("BelowFilter") && alive.contains("AtThrow"), "{alive:?}");
+    }
+}
+
+on_runtimes!(
+    objects_below_a_filter_of_an_image_are_those_that_a_collection_keeps: net_3_1, net_8_0, net_9_0
+);

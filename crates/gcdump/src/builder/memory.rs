@@ -74,6 +74,8 @@ pub struct MemoryCompleteness {
     pub conservative_roots: u64,
     /// Threads with stacks that could not be searched.
     pub stacks_without_roots: u64,
+    /// Threads with more references on their stacks than were read.
+    pub truncated_stacks: u64,
     /// Kinds of roots that could not be read.
     pub missing_roots: u64,
 }
@@ -231,6 +233,7 @@ impl MemoryGraphBuilder {
         completeness.is_moving = missing.is_moving;
         completeness.conservative_roots = missing.conservative_roots;
         completeness.stacks_without_roots = missing.stacks_without_roots;
+        completeness.truncated_stacks = missing.truncated_stacks;
         completeness.missing_roots = missing.missing_roots;
         self
     }

@@ -121,6 +121,12 @@ fn notes(of: &Completeness) -> Vec<String> {
             "Local variables are {roots} objects that words on stacks point into; not each is in use."
         ));
     }
+    if of.truncated_stacks > 0 {
+        let threads = units::count(of.truncated_stacks);
+        notes.push(format!(
+            "Local variables of {threads} threads are missing: their stacks have more references than are read."
+        ));
+    }
     if !of.is_complete() && notes.is_empty() {
         notes.push("Parts of the heap are missing: dipc gcdump report lists them.".to_owned());
     }

@@ -13,11 +13,22 @@ impl Types<'_> {
         info.slots(self.memory(), self.runtime().processor(), frame.ip.get(), frame.position).ok()
     }
 
-    /// Returns true if code is a filter of exceptions (`when`); false of images, whose handlers are not read.
+    /// Returns true if code is a filter of exceptions (`when`), by the handlers of its method.
     pub(crate) fn is_filter(self, code: &Code) -> bool {
-        let begin = code.function.begin;
-        let is_jit = matches!(code.origin, CodeOrigin::Jit { .. });
-        is_jit && self.runtime().code().jit_is_filter(self.memory(), begin).unwrap_or_default()
+        self.is_filter_by_handlers(code).unwrap_or_default()
+    }
+
+    fn is_filter_by_handlers(self, code: &Code) -> MemoryResult<bool> {
+        let (map, begin) = (self.runtime().code(), code.function.begin);
+        match code.origin {
+            CodeOrigin::Jit { .. } => map.jit_is_filter(self.memory(), begin),
+            CodeOrigin::ReadyToRun { module, index } => {
+                let base = code.function.image_base;
+                let Some((_, first)) = self.entry_point(module, base, index)? else { return Ok(false) };
+                map.image(self.memory(), base)?.is_filter(self.memory(), first, begin)
+            }
+            CodeOrigin::NativeAot { .. } => Ok(false),
+        }
     }
 
     /// Reads what the references and the variables of a frame need beside its stack: a copy of the memory
@@ -28,6 +39,11 @@ impl Types<'_> {
         self.is_filter(code);
         if let Ok(Some(info)) = self.debug_info(code, frame.position.lookup_address(frame.ip)) {
             let _ = info.variables(self.memory());
+        }
+        // The types of its local variables.
+        let method = self.method(code);
+        if let Some((module, token)) = method.and_then(|method| method.module.zip(method.token)) {
+            self.locals_row(&module, token & 0x00ff_ffff);
         }
     }
 

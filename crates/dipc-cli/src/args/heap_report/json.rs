@@ -5,6 +5,7 @@ use gcdump::{Completeness, HeapReport, ReportRow};
 use serde::Serialize;
 
 use super::GroupingArg;
+use crate::args::heap_paths::is_zero;
 use crate::inspect::heap::Heap;
 use crate::inspect::heap_generations::{GenerationRow, generation_key};
 use crate::inspect::memory_use::MemoryUse;
@@ -41,6 +42,9 @@ struct JsonMissing {
     unused_references: u64,
     dangling_references: u64,
     objects_of_unknown_types: u64,
+    /// Threads with more references on their stacks than are read.
+    #[serde(skip_serializing_if = "is_zero")]
+    truncated_stacks: u64,
 }
 
 #[derive(Serialize)]
@@ -97,6 +101,7 @@ impl<'a> JsonReport<'a> {
                 unused_references: missing.unused_references,
                 dangling_references: missing.dangling_references,
                 objects_of_unknown_types: missing.objects_of_unknown_types,
+                truncated_stacks: missing.truncated_stacks,
             },
             generations: heap.contents.as_ref().map(generations),
             rows: report.rows.iter().take(rows).map(row).collect(),

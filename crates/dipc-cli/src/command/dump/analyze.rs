@@ -22,7 +22,7 @@ mod tasks;
 mod threadpool;
 mod threads;
 mod timers;
-mod variables;
+pub(crate) mod variables;
 mod wait_words;
 
 use std::cell::OnceCell;
@@ -159,7 +159,7 @@ struct StacksArgs {
     /// Show the arguments of each frame, and `this`
     #[arg(long)]
     arguments: bool,
-    /// Show the local variables of each frame, by number
+    /// Show the local variables of each frame, by the names of a PDB or by number
     #[arg(long)]
     locals: bool,
 }
@@ -320,7 +320,9 @@ fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, reads: &Core
         View::Threads(of) => threads::print(analysis, of.live, format)?,
         View::Stacks(of) if of.has_variables() => {
             let variables = variables::Chosen { arguments: of.arguments, locals: of.locals };
-            variables::print(analysis, Shown::with_native(of.native), variables, format)?;
+            let registers = source.core().map(CoreFile::thread_registers).unwrap_or_default();
+            let shown = Shown::with_native(of.native);
+            variables::read(analysis, shown, variables, &registers, format).print()?;
         }
         View::Stacks(of) => stacks::print(analysis, Shown::with_native(of.native), format)?,
         View::Exceptions(of) => exceptions::print(analysis, of.address.map(Address::new), format)?,

@@ -1,6 +1,6 @@
 //! The search for the PDB of a module.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Component, Path, PathBuf, Prefix};
 
@@ -104,12 +104,13 @@ impl Search {
         Some(pdb)
     }
 
-    /// Returns the PDB of a module, unpacked; `None`, with a message, if no PDB is of the same build.
-    pub(super) fn find(&mut self, module: &PdbRequest<'_>) -> Option<Vec<u8>> {
+    /// Returns the PDB of a module, unpacked; `None`, with a message, if no PDB is of the same build. It can
+    /// be among the files of the programs at the paths `bundles`.
+    pub(super) fn find(&mut self, module: &PdbRequest<'_>, bundles: &[String]) -> Option<Vec<u8>> {
         if self.budget.is_spent() {
             return None;
         }
-        let found = self.find_within_budget(module);
+        let found = self.find_within_budget(module, bundles);
         if self.budget.is_spent() {
             messages::warning(format_args!(
                 "no more PDBs are looked for: the recording named {} files, or more than {} GB of them",
@@ -121,7 +122,7 @@ impl Search {
         found
     }
 
-    fn find_within_budget(&mut self, module: &PdbRequest<'_>) -> Option<Vec<u8>> {
+    fn find_within_budget(&mut self, module: &PdbRequest<'_>, bundles: &[String]) -> Option<Vec<u8>> {
         let name = module.name;
         let Some(guid) = Some(module.guid).filter(|guid| !guid.is_nil()).or_else(|| self.guid_of(module))
         else {
@@ -130,7 +131,7 @@ impl Search {
         };
         let request = PdbRequest { guid, ..*module };
         let (mut why, mut mismatch) = (Vec::new(), None);
-        for candidate in self.candidates(&request) {
+        for candidate in self.candidates(&request, bundles) {
             let path = &candidate.path;
             let found = match candidate.kind {
                 CandidateKind::Pdb => self.read(&candidate),
@@ -165,9 +166,9 @@ impl Search {
         None
     }
 
-    /// The candidate files, likeliest first: in the user's folders, next to the module, embedded in it, at
-    /// the path of its build.
-    fn candidates(&self, module: &PdbRequest<'_>) -> Vec<Candidate> {
+    /// The candidate files, likeliest first: in the user's folders, next to the module, embedded in it, in a
+    /// single-file program, at the path of its build.
+    fn candidates(&self, module: &PdbRequest<'_>, bundles: &[String]) -> Vec<Candidate> {
         let name = pdb_name(module);
         let mut candidates = Vec::new();
         for folder in &self.folders {
@@ -183,18 +184,14 @@ impl Search {
             candidates.push(Candidate::pdb(path.with_extension("pdb"), Origin::Recording));
             candidates.push(Candidate::module(path, Origin::Recording));
         }
-        candidates.extend(local(module.bundle).map(|path| Candidate {
+        candidates.extend(bundles.iter().filter_map(|bundle| local(bundle)).map(|path| Candidate {
             path,
             kind: CandidateKind::Bundle,
             origin: Origin::Recording,
         }));
         candidates.extend(local(module.pdb_path).map(|path| Candidate::pdb(path, Origin::Recording)));
-        let mut seen: Vec<PathBuf> = Vec::new();
-        candidates.retain(|candidate| {
-            let is_new = !seen.contains(&candidate.path);
-            seen.push(candidate.path.clone());
-            is_new
-        });
+        let mut seen = HashSet::new();
+        candidates.retain(|candidate| seen.insert(candidate.path.clone()));
         candidates
     }
 
@@ -345,6 +342,68 @@ mod tests {
             let none = Candidate::module(folder.path().join("none"), origin);
             assert_eq!((search.embedded(&none), search.embedded(&none)), (Ok(None), Ok(None)));
             assert!(search.budget.is_spent());
+        }
+    }
+
+    /// A single-file program with these files, as the host of .NET 8 writes it.
+    fn bundle(files: &[(&str, &[u8])]) -> Vec<u8> {
+        const MARKER: [u8; 32] = [
+            0x8b, 0x12, 0x02, 0xb9, 0x6a, 0x61, 0x20, 0x38, 0x72, 0x7b, 0x93, 0x02, 0x14, 0xd7, 0xa0, 0x32,
+            0x13, 0xf5, 0xb9, 0xe6, 0xef, 0xae, 0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3, 0x6a, 0xae,
+        ];
+        let string = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+        let content: Vec<u8> = files.iter().flat_map(|(_, content)| content.iter().copied()).collect();
+        let list_at = 8 + MARKER.len() + content.len();
+        let mut program = [&(list_at as u64).to_le_bytes()[..], &MARKER, &content].concat();
+        let count = u32::try_from(files.len()).unwrap();
+        program.extend([6, 0, count].into_iter().flat_map(u32::to_le_bytes));
+        program.extend([string("id"), vec![0; 40]].concat());
+        let mut at = 8 + MARKER.len() as u64;
+        for (path, content) in files {
+            let size = content.len() as u64;
+            program.extend([at, size, 0].into_iter().flat_map(u64::to_le_bytes));
+            program.extend([vec![1], string(path)].concat());
+            at += size;
+        }
+        program
+    }
+
+    #[test]
+    fn a_pdb_is_found_among_the_files_of_a_single_file_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("App");
+        std::fs::write(&path, bundle(&[("App.dll", b"MZ"), ("App.pdb", b"BSJB of App")])).unwrap();
+        let program = Candidate { path, kind: CandidateKind::Bundle, origin: Origin::Recording };
+        let mut search = Search::new(&[], false);
+        let before = search.budget;
+        assert_eq!(search.bundled(&program, "App.pdb"), Ok(Some(b"BSJB of App".to_vec())));
+        assert_eq!(search.bundled(&program, "Other.pdb"), Ok(None));
+        // The program was read once, and what was unpacked counts.
+        assert_eq!(search.budget.files, before.files - 1);
+        assert_eq!(search.budget.unpacked, before.unpacked - 11);
+        search.budget.unpacked = 10;
+        let error = search.bundled(&program, "App.pdb").unwrap_err();
+        assert!(error.contains("may still be unpacked"), "{error}");
+
+        // No program, one that is not a single file, and one that is cut off: neither is read twice.
+        let of = |name: &str, content: Option<&[u8]>| {
+            let path = folder.path().join(name);
+            if let Some(content) = content {
+                std::fs::write(&path, content).unwrap();
+            }
+            Candidate { path, kind: CandidateKind::Bundle, origin: Origin::Recording }
+        };
+        let cut = bundle(&[("App.pdb", b"BSJB of App")]);
+        let cut = &cut[..cut.len() - 1];
+        for (program, is_error) in [
+            (of("none", None), false),
+            (of("other", Some(b"an apphost")), false),
+            (of("cut", Some(cut)), true),
+        ] {
+            let files = search.budget.files;
+            assert_eq!(search.bundled(&program, "App.pdb").is_err(), is_error, "{program:?}");
+            assert_eq!(search.bundled(&program, "App.pdb"), Ok(None));
+            assert_eq!(search.budget.files, files - 1);
         }
     }
 

@@ -9,7 +9,7 @@ use nettrace_export::NameForm;
 use serde::Serialize;
 
 use crate::args::format::Format;
-use crate::args::heap_paths::parse_address;
+use crate::args::heap_paths::{is_zero, parse_address};
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_text::type_text;
 use crate::inspect::core_value::{
@@ -80,6 +80,7 @@ pub(super) fn print(
             let mut report = Report::new(dump, &object, &content, holders, args.depth);
             // The content of the object itself is a level, too.
             let depth = args.depth.saturating_sub(1);
+            report.truncated_stacks = graph.map_or(0, |graph| graph.completeness().truncated_stacks);
             report.content = known.and_then(|known| JsonContent::new(dump, &known, depth));
             output::print_json(&report)
         }
@@ -249,6 +250,9 @@ struct Report {
     /// The path from a root; `null` for steps that are left out. Missing if no root leads to it, or none was
     /// looked for.
     path: Option<Vec<Option<String>>>,
+    /// Threads with more references on their stacks than are read: the path can be missing.
+    #[serde(skip_serializing_if = "is_zero")]
+    truncated_stacks: u64,
 }
 
 impl Report {
@@ -274,6 +278,7 @@ impl Report {
                 Some(Holders::Path(steps)) => Some(steps),
                 _ => None,
             },
+            truncated_stacks: 0,
         };
         match content {
             ObjectContent::Text { text, length } => {
