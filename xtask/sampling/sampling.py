@@ -535,7 +535,69 @@ class Collector:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
-ALL = {"split": split, "account": account, "chains": chains, "waits": waits, "perf": perf, "costs": costs, "machine": machine}
+# Programs and their work with a nice value each, so that their shares differ.
+BUSY = (("3.1.23", "spin 100000000", 0), ("9.0.1", "spin 100000000", 3), ("9.0.1", "alloc 100000000", 0), ("NativeAOT", "alloc 100000000", 5), ("sh", "while :; do :; done", 0), ("python3", "while True: sum(range(10000))", 7))
+
+
+def by_process(pids):
+    return {pid: sum(ran for ran, _ in schedule(pid).values()) for pid in pids}
+
+
+def shares():
+    """The shares of processes by perf record -a, by dipc trace --all and by schedstat, at the same time."""
+    # Of each other: the kernel's account of the machine is in ticks.
+    heading(f"Shares of busy processes among each other, the machine sampled for {PERF_SECONDS} s", "process", "schedstat, percent", "perf record -a -F 99 -g, percent (samples)", "dipc trace --all, percent (samples)", "most that dipc differs, points")
+    if not shutil.which("perf"):
+        print("perf is not installed")
+        return
+    with contextlib.ExitStack() as stack:
+        pids = {}
+        for version, work, nice in BUSY:
+            if version in ("sh", "python3"):
+                process = subprocess.Popen([version, "-c", work])
+                stack.callback(process.wait)
+                stack.callback(process.kill)
+                pid = process.pid
+            elif command := workload(version):
+                program = stack.enter_context(Program(command))
+                program.send(work)
+                pid = program.pid
+            else:
+                print(f"{version} is not set up")
+                continue
+            for task in os.listdir(f"/proc/{pid}/task"):
+                os.setpriority(os.PRIO_PROCESS, int(task), nice)
+            pids[pid] = f"{version}, {work.split()[0] if version not in ('sh', 'python3') else work}"
+        time.sleep(2)
+        file, data = OUTPUT / "shares.nettrace", OUTPUT / "shares.data"
+        file.unlink(missing_ok=True)
+        trace = subprocess.Popen([DIPC, "trace", "--all", "-o", str(file)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while not trace.stderr.readline().startswith("Samples"):
+            assert trace.poll() is None, "dipc trace has ended"
+        before = by_process(pids)
+        subprocess.run(["perf", "record", "-q", "-a", "-F", "99", "-g", "-o", str(data), "--", "sleep", PERF_SECONDS], stderr=subprocess.DEVNULL, check=False)
+        after = by_process(pids)
+        trace.send_signal(signal.SIGINT)
+        _, told = trace.communicate(timeout=300)
+    assert trace.returncode == 0, told
+    text = subprocess.run(["perf", "report", "-i", str(data), "--no-children", "--show-nr-samples", "--sort", "pid", "-g", "none", "--stdio"], capture_output=True, text=True).stdout
+    theirs = {int(pid): int(samples) for samples, pid in re.findall(r"^\s*[\d.]+%\s+(\d+)\s+(\d+):", text, re.M)}
+    report = json.loads(subprocess.run([DIPC, "report", str(file), "topN", "--by", "cpu", "--by-process", "--format", "json"], capture_output=True, text=True).stdout)
+    samples = {process["pid"]: process["samples"] for process in report["processes"]}
+    weights = {process["pid"]: process["weight"] for process in report["processes"]}
+    ran = {pid: after[pid] - before[pid] for pid in pids}
+
+    def percent(numbers, pid):
+        return 100 * numbers.get(pid, 0) / max(sum(numbers.get(of, 0) for of in pids), 1)
+
+    for pid, title in pids.items():
+        account, of_perf, of_dipc = (percent(numbers, pid) for numbers in (ran, theirs, weights))
+        most = max(abs(of_dipc - account), abs(of_dipc - of_perf))
+        row(title, f"{account:.1f}", f"{of_perf:.1f} ({theirs.get(pid, 0)})", f"{of_dipc:.1f} ({samples.get(pid, 0)})", f"{most:.1f}")
+    print("\n" + " ".join(line for line in told.splitlines() if line.startswith(("CPU samples", "Processes"))))
+
+
+ALL = {"split": split, "account": account, "chains": chains, "waits": waits, "perf": perf, "costs": costs, "machine": machine, "shares": shares}
 
 OUTPUT.mkdir(parents=True, exist_ok=True)
 for part in PARTS or ALL:

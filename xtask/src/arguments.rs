@@ -317,8 +317,8 @@ pub(crate) struct FleetOptions {
 }
 
 /// The tables of `cargo xtask sampling`.
-pub(crate) const SAMPLING_PARTS: [&str; 7] =
-    ["split", "account", "chains", "waits", "perf", "costs", "machine"];
+pub(crate) const SAMPLING_PARTS: [&str; 8] =
+    ["split", "account", "chains", "waits", "perf", "costs", "machine", "shares"];
 
 /// The arguments of `cargo xtask sampling`.
 #[derive(Args)]

@@ -1,4 +1,7 @@
-//! The kernel's samples of many processes in one recording, with the names of each runtime's methods.
+//! The kernel's samples of many processes in one recording, with the names of each runtime's methods and the
+//! events of processes that have a session.
+
+mod sessions;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -30,6 +33,8 @@ const ALL_NAMES: Duration = Duration::from_secs(120);
 /// The name of the methods' names in messages.
 const NAMES: &str = "names of methods";
 
+pub(crate) use sessions::{MAX_SESSIONS, ProcessEvents, SessionRequest, Sessions};
+
 impl From<GroupError> for Failure {
     fn from(error: GroupError) -> Self {
         let failure = Self::new(Exit::NotReachable, format_args!("find: {error}"));
@@ -50,17 +55,23 @@ struct Names {
     missing: usize,
 }
 
-/// Writes the samples into the file `path`, or one with a similar name if that is taken and the user did not
-/// choose it, with the names of methods of the processes that run.
-pub(crate) fn write(recording: &MachineRecording, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
-    let names = names_of(&recording.without_names);
+/// Writes the samples and the events into the file `path`, or one with a similar name if that is taken and
+/// the user did not choose it, with the names of methods of the processes that run.
+pub(crate) fn write(
+    recording: &MachineRecording,
+    events: &mut [ProcessEvents],
+    path: &Path,
+    is_chosen: bool,
+) -> Result<PathBuf, Failure> {
+    let names = names_of(&recording.without_names, events);
     let summary = recording.samples.summary();
-    let (lists, missing) = (names.lists.len(), names.missing);
+    let listed = events.iter().filter(|of| of.has_list).count();
+    let (lists, missing) = (names.lists.len() + listed, names.missing);
     let memory = names.memory.len() + recording.ended_named;
-    let written = if lists + names.memory.len() == 0 {
+    let written = if names.lists.is_empty() && names.memory.is_empty() && events.is_empty() {
         save(&recording.samples, path, is_chosen)?
     } else {
-        match merge(&recording.samples, names, path, is_chosen) {
+        match merge(&recording.samples, events, names, path, is_chosen) {
             Ok(path) => {
                 announce(summary);
                 messages::note(format_args!("Output File    : {}", path.display()));
@@ -68,6 +79,7 @@ pub(crate) fn write(recording: &MachineRecording, path: &Path, is_chosen: bool) 
             }
             Err(failure) => {
                 messages::warning(failure);
+                events.iter_mut().for_each(|events| events.keep(path));
                 messages::effect("the samples are written without the names of methods");
                 save(&recording.samples, path, is_chosen)?
             }
@@ -108,10 +120,19 @@ pub(crate) fn warn(recording: &MachineRecording) {
 
 /// Asks runtimes for the names of their methods, or finds them in their memory: where a list could end the
 /// runtime, and where there is none.
-fn names_of(processes: &[(u32, u64)]) -> Names {
+fn names_of(processes: &[(u32, u64)], events: &mut [ProcessEvents]) -> Names {
     let deadline = Instant::now() + ALL_NAMES;
     let mut names = Names::default();
+    for events in events.iter_mut() {
+        if let Some(code) = events.code.take() {
+            names.memory.insert(events.pid.into(), code);
+        }
+    }
+    let is_named = |id| events.iter().any(|events| events.has_list && u64::from(events.pid) == id);
     for &(pid, id) in processes.iter().take(MAX_NAMED) {
+        if is_named(id) || names.memory.contains_key(&id) {
+            continue;
+        }
         if Instant::now() >= deadline {
             names.missing += 1;
             continue;
@@ -145,6 +166,7 @@ fn list(pid: u32) -> Result<File, Failure> {
 
 fn merge(
     samples: &KernelRecording,
+    events: &[ProcessEvents],
     Names { lists, memory, .. }: Names,
     path: &Path,
     is_chosen: bool,
@@ -161,11 +183,14 @@ fn merge(
         }
         Err(failure) => messages::warning(failure),
     };
+    for events in events {
+        add(events.file()?, events.pid.into());
+    }
     for (file, id) in lists {
         add(file, id);
     }
     if !memory.is_empty() {
-        for (file, id) in from_memory(Recording::of_file(file()?, name)?, &memory)? {
+        for (file, id) in from_memory(Recording::of_file(file()?, name)?, events, &memory)? {
             add(file, id);
         }
     }
@@ -188,16 +213,26 @@ fn merge(
 /// Returns the names of the methods on the stacks of these processes, with the id of each.
 fn from_memory(
     samples: Recording,
+    events: &[ProcessEvents],
     memory: &HashMap<u64, UnloadableCode>,
 ) -> Result<Vec<(File, u64)>, Failure> {
     let mut stacks: HashMap<u64, StackAddresses> = HashMap::new();
-    let (mut events, origin) = samples.into_parts();
-    let read = events.for_each(|event| {
-        if let Some(id) = event.process_id().filter(|id| memory.contains_key(id)) {
-            stacks.entry(id).or_default().add(&event);
-        }
-    });
-    read.map_err(|error| origin.failed(&error))?;
+    // Events have stacks, too.
+    let mut recordings = vec![(samples, None)];
+    for events in events.iter().filter(|events| memory.contains_key(&events.pid.into())) {
+        let recording = Recording::of_file(events.file()?, NAMES).ok();
+        recordings.extend(recording.map(|recording| (recording, Some(u64::from(events.pid)))));
+    }
+    for (recording, of_all) in recordings {
+        let (mut events, origin) = recording.into_parts();
+        let read = events.for_each(|event| {
+            let id = of_all.or_else(|| event.process_id());
+            if let Some(id) = id.filter(|id| memory.contains_key(id)) {
+                stacks.entry(id).or_default().add(&event);
+            }
+        });
+        read.map_err(|error| origin.failed(&error))?;
+    }
     let mut files = Vec::new();
     for (id, stacks) in stacks {
         let Some(code) = memory.get(&id) else { continue };

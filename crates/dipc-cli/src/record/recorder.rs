@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clr_conditions::StreamEnd as Cause;
 use dipc_client::{Address, Error, ErrorKind, Session, Target};
+use dipc_collect::StopSignal;
 use dipc_collect::stream::{self, Ending};
 use dipc_wire::ProviderConfig;
 use nettrace_export::report::EventGroup;
@@ -61,6 +62,12 @@ impl Limits {
             address: target.address().clone(),
             stream: stream.with_pid(pid).with_silence(silence).with_final_stop(),
         }
+    }
+
+    /// Creates limits of a session that goes on until `stop` is given.
+    pub(crate) fn until(stop: &StopSignal, target: &Target, pid: u32, silence: Duration) -> Self {
+        let stream = stream::Limits::new(stop.clone());
+        Self { address: target.address().clone(), stream: stream.with_pid(Some(pid)).with_silence(silence) }
     }
 
     /// Sets the time after which the session is stopped.

@@ -140,7 +140,7 @@ impl Source {
         Self::wait_for_runtime(port, Some(child), timeout, interrupts, is_over)
     }
 
-    fn from_target(found: FoundTarget) -> Self {
+    pub(crate) fn from_target(found: FoundTarget) -> Self {
         let (name, pid) = match found.endpoint {
             Some(endpoint) => (Some(application_name(endpoint.pid, &endpoint.name)), Some(endpoint.pid)),
             None => (None, None),
@@ -198,7 +198,7 @@ impl Source {
     }
 
     /// The runtime of an endpoint that was found.
-    fn from_endpoint(endpoint: &Endpoint, timeout: Duration) -> Self {
+    pub(crate) fn from_endpoint(endpoint: &Endpoint, timeout: Duration) -> Self {
         let target = Target::from_endpoint(endpoint).with_timeouts(timeouts(timeout));
         let name = application_name(endpoint.pid, &endpoint.name);
         Self { name: Some(name), pid: Some(endpoint.pid), ..Self::at(target) }

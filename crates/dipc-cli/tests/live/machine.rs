@@ -1,6 +1,6 @@
 //! `dipc trace --all`, `--cgroup` and `--one-file`: many processes in one recording.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,10 @@ use serde_json::Value;
 use crate::nobody::Nobody;
 use crate::program::{Finished, Running, dipc, run, stat};
 use crate::runtime::{Runtime, on_runtimes, say_not_run};
-use crate::workload::Workload;
+use crate::workload::{Workload, await_providers};
 
 on_runtimes!(methods_have_names_beside_other_processes: nativeaot_9, net_3_1, net_8_0, net_9_0);
+on_runtimes!(events_of_a_process_are_beside_the_samples_of_all: nativeaot_9, net_3_1, net_8_0, net_9_0);
 
 /// Starts a recording and waits until its samples are taken; `None` where the kernel does not permit those of
 /// the machine.
@@ -165,6 +166,83 @@ fn methods_have_names_beside_other_processes(runtime: Runtime) {
     run(["convert", file, "--format", "html", "-o", page.to_str().unwrap()]).with_code(0);
 }
 
+/// The processes of the starts of collections, one for each.
+fn collections(file: &Path) -> Vec<u64> {
+    let events = ["events", file.to_str().unwrap(), "--event", "GC/Start", "--format", "jsonl"];
+    run(events).with_code(0).json_lines().map(|event| event["pid"].as_u64().unwrap()).collect()
+}
+
+fn events_of_a_process_are_beside_the_samples_of_all(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    let file = workload.folder().join("both.nettrace");
+    let other = Counter::start(u32::MAX);
+    let pid = workload.pid();
+    let both = format!("{pid},{}", other.pid());
+    let Some(running) = start(&file, &["-p", &both, "--one-file", "--clrevents", "gc+exception"]) else {
+        return;
+    };
+    await_providers(runtime);
+    workload.run("gc 3");
+    workload.run("throw 2");
+    workload.run("spin 1000");
+    let recorded = stop(running);
+    assert!(recorded.stderr.contains("sampling it without the events of a runtime"));
+    assert_eq!(collections(&file), [u64::from(pid); 3], "{}", recorded.stderr);
+    // Both are of the process, and the shell has samples alone.
+    let report = report(&file, &["--by-process"]);
+    for pid in [pid, other.pid()] {
+        assert!(process(&report, pid)["samples"].as_u64().unwrap() > 100, "{report}");
+    }
+    let path = file.to_str().unwrap();
+    let one = run(["report", path, "gc", "--pid", &pid.to_string(), "--format", "json"]).with_code(0).json();
+    assert_eq!(one["pauses"]["count"], 3, "{one}");
+    let part = workload.folder().join("part.nettrace");
+    let part_path = part.to_str().unwrap();
+    run(["edit", path, "--pid", &pid.to_string(), "-o", part_path]).with_code(0);
+    assert_eq!(collections(&part).len(), 3);
+    let samples = self::report(&part, &["--by-process"]);
+    assert_eq!(process(&samples, pid)["samples"], process(&report, pid)["samples"]);
+    assert!(process(&samples, other.pid()).is_null(), "{samples}");
+    if runtime != Runtime::NativeAot9 {
+        // The session ends with the list of methods, so that no other is asked for.
+        assert!(recorded.stderr.contains("of 1 process by their runtimes"), "{}", recorded.stderr);
+        let rows = self::report(&file, &["--pid", &pid.to_string()]);
+        let mut rows = rows["rows"].as_array().unwrap().iter();
+        assert!(rows.any(|row| row["frame"].as_str().unwrap().contains("Spin.Hot(")));
+    }
+}
+
+/// Two of them on one clock, of which one is killed: what it has sent is kept.
+#[test]
+fn events_of_a_process_that_is_killed_are_kept() {
+    let (Some(mut stays), Some(mut dies)) =
+        (Workload::start(Runtime::Net9_0), Workload::start(Runtime::Net8_0))
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.nettrace");
+    let both = format!("{},{}", stays.pid(), dies.pid());
+    let Some(running) = start(&file, &["--all", "-p", &both, "--profile", "gc-collect"]) else { return };
+    dies.run("gc 4");
+    stays.run("gc 1");
+    // A batch of events is sent ten times a second.
+    std::thread::sleep(Duration::from_secs(1));
+    dies.kill();
+    stays.run("gc 2");
+    running.signal(Signal::INT);
+    let recorded = running.finish().with_code(6);
+    let mut expected = vec![u64::from(dies.pid()); 4];
+    expected.insert(4, stays.pid().into());
+    expected.extend([u64::from(stays.pid()); 2]);
+    // In the order of time.
+    assert_eq!(collections(&file), expected, "{}", recorded.stderr);
+    let of_dead = format!("({})", dies.pid());
+    for words in [&of_dead, "ended in the middle", "everything received before was kept"] {
+        assert!(recorded.stderr.contains(words), "{words}: {}", recorded.stderr);
+    }
+}
+
 /// Their memory is read while they run.
 #[test]
 fn methods_of_a_process_that_ends_early_have_names() {
@@ -233,6 +311,37 @@ fn births_and_ends_are_counted() {
         let names = &seen[child];
         assert!(names.iter().any(|name| name == "true") || lost > 0, "{names:?}");
     }
+}
+
+/// A program of short processes: none of its births and ends is missing.
+#[test]
+fn five_hundred_short_processes_are_counted() {
+    const SHORT: usize = 500;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.nettrace");
+    let Some(running) = start(&file, &["--all"]) else { return };
+    // A shell starts each in a process of its own, five at a time.
+    let script = format!(
+        "i=0; while [ $i -lt {} ]; do for j in 1 2 3 4 5; do (:) & done; wait; i=$((i+1)); done",
+        SHORT / 5
+    );
+    let mut shell = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+    let pid = u64::from(shell.id());
+    assert!(shell.wait().unwrap().success());
+    let recorded = stop(running);
+    let lost = stat(&file, 0).lost();
+    let (mut born, mut ended) = (HashSet::new(), HashSet::new());
+    for event in run(["events", file.to_str().unwrap(), "--format", "jsonl"]).with_code(0).json_lines() {
+        let Some(id) = event["pid"].as_u64() else { continue };
+        if event["provider"] == "Dipc-Machine" && event["fields"]["ParentId"].as_u64() == Some(pid) {
+            born.insert(id);
+        }
+        if event["provider"] == "Universal.System" && event["name"] == "ProcessExit" {
+            ended.insert(id);
+        }
+    }
+    let whole = (born.len(), born.intersection(&ended).count()) == (SHORT, SHORT);
+    assert!(whole || lost > 0, "{} of {} ended: {}", born.len(), ended.len(), recorded.stderr);
 }
 
 /// A control group with the name of a container's, removed when dropped.
@@ -331,9 +440,15 @@ fn a_user_without_rights_records_their_own_processes() {
 }
 
 #[test]
-fn many_processes_need_a_file_and_no_session() {
+fn many_processes_need_a_file_and_chosen_processes() {
     run(["trace", "--all", "-o", "-"]).with_code(2).assert_error_names(&["--all", "-o"]);
-    run(["trace", "--all", "--providers", "Demo"]).with_code(2);
+    run(["trace", "--all", "--providers", "Demo"]).with_code(2).assert_error_names(&["--all", "-p"]);
+    run(["trace", "--all", "-p", "1"]).with_code(2).assert_error_names(&["--profile"]);
+    run(["trace", "--all", "--diagnostic-port", "/tmp/x"]).with_code(2);
+    run(["trace", "-p", "1", "-n", "x"]).with_code(2);
+    run(["trace", "--all", "-p", "4194304", "--profile", "gc-collect", "-o", "x"])
+        .with_code(3)
+        .assert_error_names(&["4194304"]);
     run(["trace", "--one-file", "--all"]).with_code(2);
     run(["trace", "--cgroup", "/no/such/group", "-o", "x"])
         .with_code(3)

@@ -538,7 +538,7 @@ fn the_kernels_samples_have_lanes_of_work_waits_and_readiness() {
             tab('flame');
             const working = total(), legend = at('legend').textContent, series = page.timeLine.bands[0].series.map(({{ name }}) => name);
             at('blocked').click();
-            return {{ states: r.states, scale: r.scale, titles, sums, whole: total(), working, legend, series, lanes: page.timeLine.busiest.map(thread => thread.sums[WORKING]), kinds: [...new Set(r.kinds)],
+            return {{ states: r.states, scale: r.scale, titles, sums, whole: total(), working, legend, series, lanes: page.timeLine.busiest.map(lane => lane.sum(WORKING)), kinds: [...new Set(r.kinds)],
               drawn: ['working', 'ready', 'waiting', 'resting'].map(name => colours.has(hex(name))) }};"
         ),
     );

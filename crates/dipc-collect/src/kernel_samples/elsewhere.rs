@@ -89,6 +89,10 @@ impl MachineSampler {
         match self.0 {}
     }
 
+    pub fn stop(&self) {
+        match self.0 {}
+    }
+
     pub fn finish(self) -> Result<MachineRecording, SampleError> {
         match self.0 {}
     }

@@ -106,8 +106,15 @@ impl GroupName {
         Self { path: path.to_owned(), folders: folders.into(), container }
     }
 
+    /// The processes that are in the group, or in one below it, now.
+    pub fn process_ids(&self) -> Vec<u32> {
+        let pids = linux_proc_stat::process_ids().unwrap_or_default();
+        let is_in_it =
+            |pid: &u32| linux_proc_stat::control_groups(*pid).is_ok_and(|groups| self.has(&groups));
+        pids.into_iter().filter(is_in_it).collect()
+    }
+
     /// Returns true if the text of `/proc/PID/cgroup` has the group, or one below it.
-    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     pub(super) fn has(&self, groups: &str) -> bool {
         is_in(groups, &self.path)
     }

@@ -197,6 +197,9 @@ fn write_json(page: &Page<'_>, layout: &Layout, out: &mut dyn Write) -> io::Resu
         write!(out, "}}")
     })?;
     list(out, "processes", profile.processes.iter(), |out, process| text(out, &process.frame))?;
+    let groups =
+        profile.processes.iter().map(|process| process.container.as_ref().or(process.control_group.as_ref()));
+    list(out, "groups", groups, |out, group| text(out, group.map_or("", String::as_str)))?;
     let frames = write_stacks(profile, &layout.stacks, out)?;
     write_frames(profile, &frames, out)?;
     write_threads(profile, layout, out)?;

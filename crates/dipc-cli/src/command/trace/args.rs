@@ -28,7 +28,8 @@ pub(crate) const DEFAULT_LIMIT_PERCENT: u32 = 20;
 const DEFAULT_FREQUENCY: u32 = 997;
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("source").required(true).args(SOURCES).args(["all", "cgroup"]))]
+#[command(group = ArgGroup::new("source").required(true).multiple(true).args(SOURCES).args(["all", "cgroup"]))]
+#[command(group = ArgGroup::new("recorded").args(SOURCES))]
 #[command(group = ArgGroup::new("files").args(["keep", "rotate"]).multiple(true))]
 pub(crate) struct TraceArgs {
     #[command(flatten)]

@@ -1,5 +1,7 @@
 //! Many processes in one recording: `--all`, `--cgroup` and `--one-file`.
 
+mod events;
+
 use std::thread;
 use std::time::Instant;
 
@@ -12,7 +14,7 @@ use super::{RecordingEnd, TICK, TraceArgs, WrittenFiles};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::record::kernel_samples::{SampleSettings, loss_exit};
-use crate::record::machine;
+use crate::record::machine::{self, Sessions};
 use crate::record::notes::Messages;
 use crate::render::messages;
 use crate::render::units::counted;
@@ -25,7 +27,18 @@ pub(super) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     let (scope, name) = args.machine.scope(&args.source.process.process_ids)?;
     let settings = SampleSettings::of_processors(args.sample_frequency(), args.off_cpu);
     let path = args.output.clone().unwrap_or_else(|| file_name(&name, None, &Zoned::now()));
-    let sampler = MachineSampler::start(&scope, settings, folder_of(&path), &mut Messages)?;
+    let folder = folder_of(&path);
+    let sessions = match events::requested(args, &scope)? {
+        Some((sources, request)) => Sessions::start(&sources, &request, folder, interrupts)?,
+        None => Sessions::default(),
+    };
+    let sampler = match MachineSampler::start(&scope, settings, folder, &mut Messages) {
+        Ok(sampler) => sampler,
+        Err(error) => {
+            sessions.cancel();
+            return Err(error.into());
+        }
+    };
     messages::note(format_args!("Samples        : {}", sampler.description()));
     warn_of_left_out(sampler.left_out());
     let start = Instant::now();
@@ -34,11 +47,22 @@ pub(super) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     while !sampler.is_over() && !is_over() && interrupts.count() == 0 {
         thread::sleep(TICK);
     }
-    let recording = sampler.finish()?;
-    let path = machine::write(&recording, &path, args.output.is_some())?;
+    // Runtimes list their methods at the end of their sessions, which is in no sample.
+    sampler.stop();
+    let mut events = sessions.finish(interrupts);
+    let recording = match sampler.finish() {
+        Ok(recording) => recording,
+        Err(error) => {
+            events.iter_mut().for_each(|events| events.keep(&path));
+            return Err(error.into());
+        }
+    };
+    let path = machine::write(&recording, &mut events, &path, args.output.is_some())?;
     machine::warn(&recording);
+    let of_events = events.into_iter().map(|events| events.report(args.fail_on_loss));
+    let of_events = of_events.fold(Exit::Done, Exit::join);
     written.add(&path, " topN --by-process", Vec::new(), RecordingEnd::default());
-    let exit = loss_exit(recording.samples.summary(), args.fail_on_loss);
+    let exit = loss_exit(recording.samples.summary(), args.fail_on_loss).join(of_events);
     Ok(if recording.is_full { exit.join(Exit::Incomplete) } else { exit })
 }
 

@@ -17,25 +17,34 @@ pub(crate) struct MachineArgs {
     /// before has the names that its memory had while it was sampled. Processes that start or end meanwhile
     /// are in the recording, with their control groups and containers. dipc report FILE topN --by-process and
     /// --by-container show them, and --pid PID shows one.
+    ///
+    /// With --profile, --providers or --clrevents, the processes of -p or -n have a session each, whose events
+    /// are in the same recording.
     #[arg(long, conflicts_with_all = NOT_OF_MANY)]
     pub(crate) all: bool,
     /// Sample the processes of a container or control group into one recording: the id of a container or its
     /// beginning, a folder below /sys/fs/cgroup, or a path as /proc/PID/cgroup has it (Linux)
+    ///
+    /// With --profile, --providers or --clrevents, its .NET processes have a session each, or those of -p or
+    /// -n, as with --all.
     #[arg(long, value_name = "ID|PATH", conflicts_with_all = NOT_OF_MANY)]
     pub(crate) cgroup: Option<String>,
     /// Sample the processes of -p into one recording, instead of one for each (Linux)
+    ///
+    /// With --profile, --providers or --clrevents, the .NET processes among them have a session each, whose
+    /// events are in the same recording.
     #[arg(long, requires = "process_id", conflicts_with_all = NOT_OF_MANY)]
     #[arg(conflicts_with_all = ["all", "cgroup"])]
     pub(crate) one_file: bool,
 }
 
-/// The arguments about the session of a runtime: a recording of many processes has the kernel's samples.
-const NOT_OF_MANY: [&str; 14] = [
-    "providers",
-    "profile",
-    "clrevents",
-    "clreventlevel",
-    "rundown",
+/// The arguments that a recording of many processes does not have: it has the kernel's samples, and sessions
+/// of processes that run.
+const NOT_OF_MANY: [&str; 13] = [
+    "endpoint",
+    "diagnostic_port",
+    "command",
+    "dsrouter",
     "user_events",
     "native_alloc",
     "follow",

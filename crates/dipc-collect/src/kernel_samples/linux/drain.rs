@@ -25,11 +25,17 @@ pub(super) struct Drain {
 impl Drain {
     /// Starts the thread. It ends with the processes if `ends` is true. At most `max_queued` bytes wait to be
     /// decoded: after that, the kernel's buffers fill up.
-    pub(super) fn start(
+    pub(super) fn start(reader: RecordReader, ends: bool, max_queued: usize, stop: Arc<AtomicBool>) -> Self {
+        Self::start_telling(reader, ends, max_queued, stop, Arc::default())
+    }
+
+    /// The same; `is_over` becomes true once the kernel takes no more samples.
+    pub(super) fn start_telling(
         mut reader: RecordReader,
         ends: bool,
         max_queued: usize,
         stop: Arc<AtomicBool>,
+        is_over: Arc<AtomicBool>,
     ) -> Self {
         let (sender, batches) = mpsc::channel();
         let queued = Arc::new(AtomicUsize::new(0));
@@ -38,6 +44,7 @@ impl Drain {
             if let Err(error) = drain(&mut reader, ends, &stop, &queue) {
                 let _ = queue.batches.send(Err(error));
             }
+            is_over.store(true, Ordering::Release);
         });
         Self { batches, queued }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use linux_proc_stat::{Status, control_groups};
 use linux_sampler::{
@@ -26,11 +26,17 @@ use crate::staged::StagedFile;
 const MAX_BYTES: u64 = 4 << 30;
 /// Maximum number of bytes of records that wait to be decoded.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
+/// Maximum time until the kernel takes no more samples.
+const MAX_STOP_TIME: Duration = Duration::from_secs(2);
+/// The time between two looks at the end of the samples.
+const TICK: Duration = Duration::from_millis(5);
 
 /// A sampler of many processes that writes their samples into one file.
 #[derive(Debug)]
 pub struct MachineSampler {
     stop: Arc<AtomicBool>,
+    /// True once the kernel takes no more samples.
+    is_sampled: Arc<AtomicBool>,
     description: String,
     left_out: Vec<u32>,
     thread: JoinHandle<Result<MachineRecording, SampleError>>,
@@ -54,9 +60,10 @@ impl MachineSampler {
             .map_err(|error| SampleError::Create { folder: folder.to_owned(), error })?;
         let (description, left_out) = (opened.description.clone(), opened.left_out.clone());
         let stop = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&stop);
-        let thread = thread::spawn(move || opened.record(file, staged, &until));
-        Ok(Self { stop, description, left_out, thread })
+        let is_sampled = Arc::new(AtomicBool::new(false));
+        let (until, over) = (Arc::clone(&stop), Arc::clone(&is_sampled));
+        let thread = thread::spawn(move || opened.record(file, staged, &until, over));
+        Ok(Self { stop, is_sampled, description, left_out, thread })
     }
 
     /// The kind of samples and the right to take them, in words.
@@ -74,7 +81,18 @@ impl MachineSampler {
         self.thread.is_finished()
     }
 
-    /// Ends the sampling.
+    /// Ends the sampling, and waits at most 2 s until the kernel takes no more samples: what is done in the
+    /// processes afterwards is in none of them.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        let deadline = Instant::now() + MAX_STOP_TIME;
+        let is_over = || self.is_sampled.load(Ordering::Acquire) || self.is_over();
+        while !is_over() && Instant::now() < deadline {
+            thread::sleep(TICK);
+        }
+    }
+
+    /// Ends the sampling, and returns the recording once all samples are written.
     ///
     /// # Errors
     /// If the kernel's events could not be read, or the samples not be written.
@@ -144,7 +162,7 @@ impl OpenMachine {
     fn existing(&mut self, scope: &Scope, asked: &SampleScope) -> Result<(), nettrace_writer::Error> {
         let pids: Vec<i32> = match (scope, asked) {
             (Scope::Processes(pids) | Scope::ProcessesByProcessor(pids), _) => pids.clone(),
-            (_, SampleScope::Group(group)) => numbers(&processes_of(group)),
+            (_, SampleScope::Group(group)) => numbers(&group.process_ids()),
             _ => numbers(&linux_proc_stat::process_ids().unwrap_or_default()),
         };
         pids.into_iter().try_for_each(|pid| self.recording.existing_process(pid))
@@ -156,10 +174,11 @@ impl OpenMachine {
         mut file: File,
         staged: StagedFile,
         stop: &Arc<AtomicBool>,
+        is_sampled: Arc<AtomicBool>,
     ) -> Result<MachineRecording, SampleError> {
         let Self { sampler, mut recording, mut filter, ends, .. } = self;
         let (reader, mut decoder) = sampler.into_parts();
-        let drain = Drain::start(reader, ends, MAX_QUEUED_BYTES, Arc::clone(stop));
+        let drain = Drain::start_telling(reader, ends, MAX_QUEUED_BYTES, Arc::clone(stop), is_sampled);
         let mut bytes = 0;
         let mut write = |recording: &mut RecordingWriter| {
             bytes += recording.bytes().len() as u64;
@@ -253,7 +272,7 @@ fn open_scope(scope: &SampleScope, config: &SamplerConfig) -> Result<OpenScope, 
             // The kernel knows no such group of its events, as in version 1 without their controller.
             match whole(config.clone(), Some(of_group_members(group.clone()))) {
                 Ok(opened) => return Ok(opened),
-                Err(error) => (error, processes_of(group)),
+                Err(error) => (error, group.process_ids()),
             }
         }
     };
@@ -305,10 +324,4 @@ pub(super) fn open_own(
 fn has_memory(pid: u32) -> bool {
     let status = linux_proc_stat::read(&linux_proc_stat::process_folder(pid).join("status"));
     status.is_ok_and(|status| Status::new(&status).has_memory())
-}
-
-/// The processes of a control group.
-fn processes_of(group: &GroupName) -> Vec<u32> {
-    let pids = linux_proc_stat::process_ids().unwrap_or_default();
-    pids.into_iter().filter(|pid| control_groups(*pid).is_ok_and(|groups| group.has(&groups))).collect()
 }

@@ -15,7 +15,7 @@ class Page {
     this.listen();
     if (recording.hasTime) {
       at("time").hidden = false;
-      this.timeLine = new TimeLine(recording, this.palette, range => { this.range = range; this.refresh(); }, thread => this.chooseThread(thread));
+      this.timeLine = new TimeLine(recording, this.palette, range => { this.range = range; this.refresh(); }, threads => this.chooseThreads(threads));
       if (recording.hasSamples) {
         at("heatbutton").hidden = false;
         this.heatMap = new HeatMap(recording, this.palette, range => this.chooseCells(range));
@@ -152,7 +152,7 @@ class Page {
       top: () => this.tables.top(weights, row => this.openCallers(row.name)),
       requests: () => this.tables.requests(range),
       slowest: () => this.tables.slowest(range, row => this.chooseRequest(row)),
-      threads: () => this.tables.threads(range, chosen, ({ thread }) => this.chooseThread(thread.number)),
+      threads: () => this.tables.threads(range, chosen, ({ thread }) => this.chooseThreads([thread.number])),
       collections: () => this.tables.collections(range, row => this.chooseTime(row[4], row[4] + (row[5] ?? 0))),
       exceptions: () => this.tables.exceptions(range),
     };
@@ -213,8 +213,10 @@ class Page {
     this.curveLanes.show(this.range);
   }
 
-  chooseThread(thread) {
-    if (!this.chosen.delete(thread)) this.chosen.add(thread);
+  // Adds threads to what is chosen, or takes them out if all of them are.
+  chooseThreads(threads) {
+    const are = threads.every(thread => this.chosen.has(thread));
+    for (const thread of threads) if (are) this.chosen.delete(thread); else this.chosen.add(thread);
     this.timeLine?.markThreads(this.chosen);
     this.refresh();
   }

@@ -1,17 +1,32 @@
-// The time line: one uPlot chart whose series lie below each other, and lanes of threads that are drawn into it.
+// The time line: one uPlot chart whose series lie below each other, and lanes of threads, or of processes if there are
+// several, that are drawn into it.
 
-const LANE = 13, GAP = 4, FEW_THREADS = 6;
+const LANE = 13, GAP = 4, FEW_THREADS = 6, FEW_PROCESSES = 12, MAX_LANES = 400;
+
+// Threads that share a lane: one alone, or all of a process.
+class Lane {
+  constructor(threads, name, title) { Object.assign(this, { threads, name, title }); }
+
+  sum(state) { return this.threads.reduce((all, thread) => all + thread.sums[state], 0); }
+}
 
 class TimeLine {
-  constructor(recording, palette, onRange, onThread) {
-    Object.assign(this, { recording, palette, onRange, onThread });
+  constructor(recording, palette, onRange, onThreads) {
+    Object.assign(this, { recording, palette, onRange, onThreads });
     this.box = document.getElementById("plot");
     this.showsAll = false;
     this.chosen = new Set();
     this.range = { from: 0, to: recording.bins };
     this.bands = this.measured();
-    this.busiest = recording.threads.filter(thread => thread.weights.length)
-      .sort((a, b) => b.sums[WORKING] - a.sums[WORKING] || b.active - a.active || b.sums[IDLE] - a.sums[IDLE]);
+    const active = lane => lane.sum(WORKING) + lane.sum(BLOCKED) + lane.sum(READY);
+    const order = (a, b) => b.sum(WORKING) - a.sum(WORKING) || active(b) - active(a) || b.sum(IDLE) - a.sum(IDLE);
+    const sampled = recording.threads.filter(thread => thread.weights.length);
+    this.busiest = sampled.map(thread => new Lane([thread], thread.name, thread.name)).sort(order);
+    this.processes = recording.processes.map((name, number) => {
+      const group = recording.groups[number], threads = sampled.filter(thread => thread.process === number);
+      return new Lane(threads, name.replace(/^Process\d* | Args: .*$/g, ""), group ? `${name}\n${group}` : name);
+    }).filter(lane => lane.threads.length).sort(order);
+    this.hasProcesses = this.processes.length > 1;
     this.build();
     this.listen();
   }
@@ -50,7 +65,13 @@ class TimeLine {
     return bands;
   }
 
-  get lanes() { return this.showsAll ? this.busiest.slice(0, 400) : this.busiest.slice(0, FEW_THREADS); }
+  // Of several processes a lane each, then with their threads below.
+  get lanes() {
+    if (!this.hasProcesses) return this.busiest.slice(0, this.showsAll ? MAX_LANES : FEW_THREADS);
+    if (!this.showsAll) return this.processes.slice(0, FEW_PROCESSES);
+    const of = process => this.busiest.filter(({ threads: [thread] }) => thread.process === process.threads[0].process);
+    return this.processes.flatMap(process => process.threads.length > 1 ? [process, ...of(process)] : [process]).slice(0, MAX_LANES);
+  }
 
   build() {
     const r = this.recording, { bands } = this;
@@ -92,43 +113,50 @@ class TimeLine {
       hooks: { draw: [() => this.drawLanes()], setSelect: [() => this.fromSelection()], setCursor: [() => this.tellMoment()] },
     }, data, this.box);
     for (const band of bands) this.label(band.label, band.top + Math.min(band.height, 26) / 2 - 7, gutter, null, `at most ${band.text(band.most)}`);
-    this.lanes.forEach((thread, index) => this.label(thread.name, this.lanesTop + index * (LANE + 2), gutter, thread, thread.name));
+    this.lanes.forEach((lane, index) => this.label(lane.name, this.lanesTop + index * (LANE + 2), gutter, lane, lane.title));
     this.markThreads();
     this.showRange();
     this.listenToTouch();
     const more = document.getElementById("lanes");
-    more.hidden = this.busiest.length <= FEW_THREADS;
-    more.textContent = this.showsAll ? "Fewer threads" : `All ${this.busiest.length} threads`;
+    more.hidden = this.hasProcesses ? this.busiest.length <= Math.min(this.processes.length, FEW_PROCESSES) : this.busiest.length <= FEW_THREADS;
+    const all = this.hasProcesses ? `All ${this.processes.length} processes, ${this.busiest.length} threads` : `All ${this.busiest.length} threads`;
+    more.textContent = this.showsAll ? `Fewer ${this.hasProcesses ? "lanes" : "threads"}` : all;
     this.onBuilt?.();
   }
 
-  label(text, top, width, thread, title) {
-    const label = document.createElement(thread ? "button" : "span");
+  label(text, top, width, lane, title) {
+    const label = document.createElement(lane ? "button" : "span");
     label.className = "label";
     label.style.top = top + "px";
     label.style.width = width - 6 + "px";
     label.textContent = text.replace(/^Thread /, "");
     label.title = title;
-    if (thread) {
-      label.dataset.thread = thread.number;
-      label.addEventListener("click", () => this.onThread(thread.number));
+    if (lane) {
+      const threads = lane.threads.map(({ number }) => number);
+      label.dataset.threads = threads.join(" ");
+      label.addEventListener("click", () => this.onThreads(threads));
     }
     this.box.append(label);
   }
 
-  // By column of the screen, what the thread did.
+  // By column of the screen, what the threads of a lane did. Lanes of processes are as high as that with most threads at work.
   drawLanes() {
     const { ctx, bbox } = this.plot, ratio = devicePixelRatio || 1, r = this.recording, columns = Math.max(1, Math.floor(bbox.width / ratio));
     const colours = ["working", "waiting", "resting", "ready"].map(colour => this.palette.get(colour));
     ctx.save();
-    this.lanes.forEach((thread, lane) => {
-      const sums = colours.map(() => new Float64Array(columns)), width = columns / r.bins;
-      thread.each(0, r.bins, (local, weight, bin) => {
+    const width = columns / r.bins;
+    const drawn = this.lanes.map(({ threads }) => {
+      const sums = colours.map(() => new Float64Array(columns));
+      for (const thread of threads) thread.each(0, r.bins, (local, weight, bin) => {
         // A bin is spread over the columns that it covers, and parts of columns.
         const from = bin * width, to = from + width, sum = sums[thread.states[local]];
         for (let column = Math.floor(from); column < to && column < columns; column++) sum[column] += weight * (Math.min(to, column + 1) - Math.max(from, column)) / width;
       });
-      const full = r.isTime ? r.binWeight / width : sums[0].reduce((a, b) => Math.max(a, b), 0) || 1;
+      return { sums, most: sums[0].map((_, column) => sums.reduce((all, sum) => all + sum[column], 0)).reduce((a, b) => Math.max(a, b), 0) };
+    });
+    const highest = this.hasProcesses ? drawn.reduce((most, lane) => Math.max(most, lane.most), 0) : 0;
+    drawn.forEach(({ sums }, lane) => {
+      const full = r.isTime ? Math.max(r.binWeight / width, highest) : highest || sums[0].reduce((a, b) => Math.max(a, b), 0) || 1;
       const top = bbox.top + (this.lanesTop + lane * (LANE + 2)) * ratio;
       for (let column = 0; column < columns; column++) {
         let below = 0;
@@ -149,7 +177,7 @@ class TimeLine {
   showAll(showsAll) { this.showsAll = showsAll; this.build(); }
   markThreads(chosen = this.chosen) {
     this.chosen = chosen;
-    for (const label of this.box.querySelectorAll("button.label")) label.setAttribute("aria-pressed", chosen.has(+label.dataset.thread));
+    for (const label of this.box.querySelectorAll("button.label")) label.setAttribute("aria-pressed", label.dataset.threads.split(" ").every(thread => chosen.has(+thread)));
   }
 
   binAt(x) { return this.recording.bins * x / this.plot.over.clientWidth; }
