@@ -1,4 +1,5 @@
-//! Commands that a client of SQL Server executes: those of Microsoft.Data.SqlClient and System.Data.SqlClient.
+//! Commands that a client of SQL Server executes: those of Microsoft.Data.SqlClient and
+//! System.Data.SqlClient.
 //!
 //! # Source
 //! dotnet/SqlClient `src/Microsoft.Data.SqlClient/src/Microsoft/Data/SqlClient/SqlCommand.cs`,

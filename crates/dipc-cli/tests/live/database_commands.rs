@@ -1,5 +1,5 @@
-//! Commands of clients of SQL Server in known states (`testdata/workload/commands`, `sqlclient`), by the memory of
-//! the process and by a core dump: the rows of the view are the program's own account.
+//! Commands of clients of SQL Server in known states (`testdata/workload/commands`, `sqlclient`), by the
+//! memory of the process and by a core dump: the rows of the view are the program's own account.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -74,7 +74,8 @@ fn check(source: &[&str], account: &Value, is_core: bool) {
     assert!(!shown.contains("unsaid") && !shown.contains("clerk"), "{shown}");
 }
 
-/// Compares the rows with the program's account, of the process, of a core dump and of a copy without contents.
+/// Compares the rows with the program's account: those of the process, of a core dump and of a copy without
+/// contents.
 fn check_program(program: Command, first_line: &str) {
     let target = Target::start(program);
     let account: Value = serde_json::from_str(&target.line()).unwrap();

@@ -1,5 +1,5 @@
-//! `dipc dump analyze CORE requests`: the requests that have not ended, of ASP.NET Core and of `HttpClient`, and
-//! commands of clients of SQL Server.
+//! `dipc dump analyze CORE requests`: the requests that have not ended, of ASP.NET Core and of `HttpClient`,
+//! and commands of clients of SQL Server.
 
 use std::time::Duration;
 
