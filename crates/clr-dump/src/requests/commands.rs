@@ -106,7 +106,7 @@ impl RequestReader<'_, '_> {
             if found.commands.len() < MAX_REQUESTS {
                 let work = match thread {
                     Some(_) => RequestWork { thread, is_running: true, ..RequestWork::default() },
-                    None => RequestWork::of_chain(chain),
+                    None => self.with_waiting_thread(RequestWork::of_chain(chain)),
                 };
                 found.commands.push(self.command(&of, work));
             }
@@ -198,8 +198,8 @@ impl RequestReader<'_, '_> {
         let heap = self.dump.heap();
         let object = heap.object_at(reference(self.dump, command, "_commandText")?)?;
         let text = heap.string(&object, MAX_TEXT.saturating_add(1)).ok()?;
-        let is_cut = text.chars().nth(MAX_TEXT.try_into().ok()?).is_some();
         let limit = usize::try_from(MAX_TEXT).ok()?;
+        let is_cut = text.encode_utf16().count() > limit;
         known(text.chars().take(limit).collect(), is_cut)
     }
 
