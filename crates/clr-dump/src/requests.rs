@@ -82,7 +82,7 @@ impl Requests<'_> {
         let mut requests = OpenRequests {
             incoming: incoming.requests,
             outgoing,
-            commands: commands.commands,
+            commands: commands.open,
             unread_results: commands.unread_results,
             idle_connections: incoming.idle,
             heartbeat: incoming.heartbeat,

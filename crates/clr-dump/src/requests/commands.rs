@@ -61,7 +61,7 @@ pub enum CommandState {
 /// The commands of a process.
 #[derive(Default)]
 pub(super) struct Commands {
-    pub(super) commands: Vec<DatabaseCommand>,
+    pub(super) open: Vec<DatabaseCommand>,
     /// The number of results that are open, and that no method or thread reads from.
     pub(super) unread_results: u64,
     pub(super) is_truncated: bool,
@@ -102,13 +102,13 @@ impl RequestReader<'_, '_> {
                 found.unread_results = found.unread_results.saturating_add(1);
                 continue;
             }
-            found.is_truncated |= found.commands.len() >= MAX_REQUESTS;
-            if found.commands.len() < MAX_REQUESTS {
+            found.is_truncated |= found.open.len() >= MAX_REQUESTS;
+            if found.open.len() < MAX_REQUESTS {
                 let work = match thread {
                     Some(_) => RequestWork { thread, is_running: true, ..RequestWork::default() },
                     None => self.with_waiting_thread(RequestWork::of_chain(chain)),
                 };
-                found.commands.push(self.command(&of, work));
+                found.open.push(self.command(&of, work));
             }
         }
         found
