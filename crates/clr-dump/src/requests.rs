@@ -1,5 +1,5 @@
-//! Requests that have not ended: those that ASP.NET Core serves, those that `HttpClient` has sent, and commands
-//! of SQL Server's clients.
+//! Requests that have not ended: those that ASP.NET Core serves, those that `HttpClient` has sent, and
+//! commands of SQL Server's clients.
 //!
 //! A request is found by the `async` methods and threads that work on it, so objects of ended requests, and
 //! those that a server keeps for the next ones, are not taken for requests.
@@ -82,7 +82,7 @@ impl Requests<'_> {
         let mut requests = OpenRequests {
             incoming: incoming.requests,
             outgoing,
-            commands: commands.commands,
+            commands: commands.open,
             unread_results: commands.unread_results,
             idle_connections: incoming.idle,
             heartbeat: incoming.heartbeat,

@@ -33,6 +33,9 @@ static class Store
 
     internal static void QueryNow(SqlCommand command) { command.ExecuteReader().Read(); }
 
+    // Blocks a thread by an asynchronous call.
+    internal static void WaitNow(SqlCommand command) { command.ExecuteNonQueryAsync().Wait(); }
+
     internal static void ListNow(SqlCommand command)
     {
         using (SqlDataReader reader = command.ExecuteReader())
@@ -112,10 +115,11 @@ static class Program
         Block("shop", "hold: DELETE carts", "executing", "Store.ChangeNow", 7200, Store.ChangeNow);
         Block("shop", "hold: SELECT orders", "executing", "Store.QueryNow", 7200, Store.QueryNow);
         Block("stock", "rows: SELECT shelves", "reading rows", "Store.ListNow", 7200, Store.ListNow);
+        Block("shop", "hold: INSERT carts", "executing", "Store.WaitNow", 7200, Store.WaitNow);
         SqlCommand rows = NewCommand("stock", "rows, joined", 7200);
         Block("shop", "hold: UPDATE each", "executing", "Store.JoinNow", 7200, each => Store.JoinNow(rows, each));
         // With the three that have ended, the one that is not read, and the one with the rows.
-        server.Await(4 + 8 + 1);
+        server.Await(4 + 9 + 1);
         Console.WriteLine("{\"commands\":[" + string.Join(",", account) + "],\"unread\":2}");
         Console.ReadLine();
         Process.GetCurrentProcess().Kill();

@@ -1,4 +1,5 @@
-//! Commands that a client of SQL Server executes: those of Microsoft.Data.SqlClient and System.Data.SqlClient.
+//! Commands that a client of SQL Server executes: those of Microsoft.Data.SqlClient and
+//! System.Data.SqlClient.
 //!
 //! # Source
 //! dotnet/SqlClient `src/Microsoft.Data.SqlClient/src/Microsoft/Data/SqlClient/SqlCommand.cs`,
@@ -60,7 +61,7 @@ pub enum CommandState {
 /// The commands of a process.
 #[derive(Default)]
 pub(super) struct Commands {
-    pub(super) commands: Vec<DatabaseCommand>,
+    pub(super) open: Vec<DatabaseCommand>,
     /// The number of results that are open, and that no method or thread reads from.
     pub(super) unread_results: u64,
     pub(super) is_truncated: bool,
@@ -101,13 +102,13 @@ impl RequestReader<'_, '_> {
                 found.unread_results = found.unread_results.saturating_add(1);
                 continue;
             }
-            found.is_truncated |= found.commands.len() >= MAX_REQUESTS;
-            if found.commands.len() < MAX_REQUESTS {
+            found.is_truncated |= found.open.len() >= MAX_REQUESTS;
+            if found.open.len() < MAX_REQUESTS {
                 let work = match thread {
                     Some(_) => RequestWork { thread, is_running: true, ..RequestWork::default() },
-                    None => RequestWork::of_chain(chain),
+                    None => self.with_waiting_thread(RequestWork::of_chain(chain)),
                 };
-                found.commands.push(self.command(&of, work));
+                found.open.push(self.command(&of, work));
             }
         }
         found
@@ -197,8 +198,8 @@ impl RequestReader<'_, '_> {
         let heap = self.dump.heap();
         let object = heap.object_at(reference(self.dump, command, "_commandText")?)?;
         let text = heap.string(&object, MAX_TEXT.saturating_add(1)).ok()?;
-        let is_cut = text.chars().nth(MAX_TEXT.try_into().ok()?).is_some();
         let limit = usize::try_from(MAX_TEXT).ok()?;
+        let is_cut = text.encode_utf16().count() > limit;
         known(text.chars().take(limit).collect(), is_cut)
     }
 

@@ -161,6 +161,7 @@ impl RequestReader<'_, '_> {
             Some(outermost) => RequestWork::of(self.links, *outermost).with_waiters(self.links, *outermost),
             None => RequestWork { is_running: true, ..RequestWork::default() },
         };
+        work = self.with_waiting_thread(work);
         work.thread = parts.thread;
         let mut types: Vec<String> = work.types(dump).iter().map(ToString::to_string).collect();
         types.extend(parts.types);

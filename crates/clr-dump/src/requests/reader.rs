@@ -6,9 +6,11 @@ use crate::awaits::graph::{AwaitKind, AwaitLinks, AwaitNode};
 use crate::awaits::machine::Machines;
 use crate::dump::Dump;
 use crate::memory::address::Address;
-use crate::requests::stacks::ThreadObjects;
-use crate::requests::work::method_type;
+use crate::requests::stacks::{OnStack, ThreadObjects};
+use crate::requests::work::{RequestWork, method_type};
 
+/// The namespace of methods that wait.
+const WAITS: &str = "System.Threading.";
 /// Maximum number of objects that a suspended call refers to.
 const MAX_VARIABLES: usize = 256;
 
@@ -45,6 +47,14 @@ impl<'r, 'm> RequestReader<'r, 'm> {
             }
             _ => self.machines.of(node).map(|machine| self.machines.references(&machine)).unwrap_or_default(),
         }
+    }
+
+    /// Adds the thread that waits for the end of a chain.
+    pub(super) fn with_waiting_thread(&self, mut work: RequestWork) -> RequestWork {
+        if let Some(event) = work.chain.last().filter(|last| last.kind == AwaitKind::Thread) {
+            work.waiting_thread = self.threads.running(&[event.address], WAITS).map(OnStack::id);
+        }
+        work
     }
 
     /// Returns true if an object is of a type, or of one that is derived from it.

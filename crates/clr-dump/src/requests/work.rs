@@ -15,6 +15,9 @@ const MAX_CHAIN: usize = 64;
 pub struct RequestWork {
     /// The id of the thread that runs it; `None` if it awaits something, or the thread is unknown.
     pub thread: Option<u64>,
+    /// The id of a thread that does nothing but wait for the end of the chain, as by `Task.Wait`; `None` if
+    /// none does, or unknown.
+    pub waiting_thread: Option<u64>,
     /// The objects that it awaits, the innermost first: each object waits for its predecessor. Of several
     /// that are awaited at once, the first is followed.
     pub chain: Vec<AwaitNode>,
@@ -52,7 +55,7 @@ impl RequestWork {
                     | AwaitKind::Task { action: None, is_running: true, .. }
             )
         );
-        Self { thread: None, chain, is_running }
+        Self { chain, is_running, ..Self::default() }
     }
 
     /// The names of the types of the chain's methods and objects, the innermost first.

@@ -371,8 +371,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The tasks that a thread runs, by their delegates or by calls that the runtime had suspended: they are on
-    /// the stack of the methods that call these.
+    /// The tasks that a thread runs, by their delegates or by calls that the runtime had suspended: they are
+    /// on the stack of the methods that call these.
     pub(super) fn running_tasks(&self, thread: &ThreadSnapshot) -> Vec<Address> {
         let frames = &thread.stack.frames;
         let calls = |frame: &NamedFrame| {

@@ -132,8 +132,8 @@ enum View {
     Locks,
     /// Show the async methods that have not ended, what each waits for, and what waits for it
     Async(AsyncArgs),
-    /// Show the requests that have not ended: those that ASP.NET Core serves, those of HttpClient, and commands of
-    /// SQL Server's clients
+    /// Show the requests that have not ended: those that ASP.NET Core serves, those of HttpClient, and
+    /// commands of SQL Server's clients
     Requests(RequestsArgs),
     /// Show the thread pool: its workers, the work that waits for them, and starvation
     #[command(name = "threadpool")]

@@ -1,5 +1,5 @@
-//! `dipc dump analyze CORE requests`: the requests that have not ended, of ASP.NET Core and of `HttpClient`, and
-//! commands of clients of SQL Server.
+//! `dipc dump analyze CORE requests`: the requests that have not ended, of ASP.NET Core and of `HttpClient`,
+//! and commands of clients of SQL Server.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ struct Row {
     age: Option<Age>,
     started: Option<Timestamp>,
     trace: Option<TraceIds>,
-    /// The thread that works on it.
+    /// The thread that works on it, or that waits for it.
     thread: Option<u64>,
     /// The innermost method of the program that runs or awaits something; `None` of requests that only the
     /// framework works on.
@@ -163,9 +163,11 @@ impl Row {
     fn of_work(analysis: &Analysis<'_>, work: &RequestWork, subject: Subject) -> Self {
         let dump = &analysis.dump;
         let name = |node: &AwaitNode| await_name(dump, node);
-        let thread = analysis.threads.iter().find(|of| Some(of.thread.os_id) == work.thread);
-        let frames = thread.into_iter().flat_map(|thread| &thread.frames);
-        let frame = frames.filter(|frame| frame.is_user_code).find_map(|frame| frame.name.as_ref());
+        let code_of = |id: Option<u64>| {
+            let thread = analysis.threads.iter().find(|of| Some(of.thread.os_id) == id)?;
+            let mut frames = thread.frames.iter().filter(|frame| frame.is_user_code);
+            frames.find_map(|frame| Some(frame.name.as_ref()?.text.clone()))
+        };
         let awaiting = || work.chain.iter().find(|node| is_of_program(dump, node)).map(name);
         Self {
             address: 0,
@@ -174,8 +176,8 @@ impl Row {
             age: None,
             started: None,
             trace: None,
-            thread: work.thread,
-            code: frame.map(|name| name.text.clone()).or_else(awaiting),
+            thread: work.thread.or(work.waiting_thread),
+            code: code_of(work.thread).or_else(awaiting).or_else(|| code_of(work.waiting_thread)),
             is_queued: work.is_running && work.thread.is_none(),
             chain: work.chain.iter().map(name).collect(),
         }

@@ -46,7 +46,7 @@ struct RowReport {
     age_ms: Option<u64>,
     /// True for a core dump: the age when the server looked at its connections last.
     age_is_minimum: bool,
-    /// The thread that works on it.
+    /// The thread that works on it, or that waits for it.
     tid: Option<u64>,
     /// The innermost method of the program.
     r#in: Option<String>,
