@@ -196,7 +196,7 @@ fn objects_below_a_filter_of_an_image_are_those_that_a_collection_keeps(runtime:
         let paths = paths(&["-p", &pid], of);
         frames(&paths).iter().any(|frame| !frame.contains("conservative"))
     };
-    let held: BTreeSet<String> = OF_FILTER.iter().filter(is_held).map(|of| (*of).to_owned()).collect();
+    let held: BTreeSet<String> = OF_FILTER.into_iter().filter(is_held).map(str::to_owned).collect();
     target.send("collect");
     let alive: BTreeSet<String> =
         std::iter::repeat_with(|| target.line()).take_while(|line| line != "end").collect();
