@@ -33,7 +33,11 @@ fn read_pdb(bytes: &[u8]) {
             // Each has a row of four bytes at least, but scopes of one method can share rows.
             for of in variables.variables().iter().take(64) {
                 let found = variables.name(of.slot.into(), Some(of.scope.start));
-                assert!(found.is_some() || of.scope.is_empty());
+                assert!(
+                    found.is_some()
+                        || of.scope.is_empty()
+                        || variables.variables().iter().any(|of| of.is_hidden)
+                );
             }
         }
         let Ok(points) = pdb.sequence_points(method) else { continue };

@@ -42,7 +42,8 @@ impl LocalVariables {
     }
 
     /// Returns the name of a slot at an IL offset: that of the innermost scope around it. Outside of these,
-    /// and for an unknown offset, a slot has the name that it has in all scopes, if that is one.
+    /// and for an unknown offset, a slot has the name that it has in all scopes, if that is one. `None` for
+    /// variables that debuggers do not show.
     ///
     /// ```
     /// # let program: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Lines.dll"));
@@ -58,10 +59,10 @@ impl LocalVariables {
         let mut of_slot = self.variables.iter().filter(|of| u32::from(of.slot) == slot);
         let around = of_slot.clone().filter(|of| il_offset.is_some_and(|il| of.scope.contains(&il)));
         if let Some(innermost) = around.min_by_key(|of| of.scope.end.saturating_sub(of.scope.start)) {
-            return Some(&innermost.name);
+            return Some(&*innermost.name).filter(|_| !innermost.is_hidden);
         }
-        let first = &of_slot.next()?.name;
-        of_slot.all(|of| of.name == *first).then_some(first)
+        let first = of_slot.next().filter(|of| !of.is_hidden)?;
+        of_slot.all(|of| of.name == first.name && !of.is_hidden).then_some(&first.name)
     }
 }
 
@@ -158,6 +159,8 @@ mod tests {
             variable(3, "inner", 50..60),
             variable(4, "i", 10..20),
             variable(4, "i", 60..70),
+            LocalVariable { is_hidden: true, ..variable(5, "CS$4$0000", 0..50) },
+            variable(5, "shown", 50..60),
         ];
         let variables = LocalVariables { variables };
         let name = |slot, il| variables.name(slot, il);
@@ -173,6 +176,7 @@ mod tests {
             (name(3, Some(49)), name(3, Some(50)), name(3, Some(60))),
             (Some("outer"), Some("inner"), Some("outer"))
         );
-        assert_eq!((name(4, Some(30)), name(5, Some(30))), (Some("i"), None));
+        assert_eq!((name(4, Some(30)), name(6, Some(30))), (Some("i"), None));
+        assert_eq!((name(5, Some(9)), name(5, Some(55)), name(5, Some(70))), (None, Some("shown"), None));
     }
 }

@@ -113,7 +113,7 @@ fn variables_of_a_damaged_pdb_are_an_error_or_others() {
     let (mut read, mut errors) = (0, 0);
     let mut bytes = whole.clone();
     for at in 0..whole.len() {
-        for value in [0, 0xff, whole[at].wrapping_add(1)] {
+        for value in [0xff, whole[at].wrapping_add(1)] {
             bytes[at] = value;
             match locals(&bytes) {
                 Ok(_) => read += 1,

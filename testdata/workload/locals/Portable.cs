@@ -55,6 +55,11 @@ static class Portable
             }
         }
         module.Write(arguments[1], new WriterParameters { SymbolWriterProvider = new PortablePdbWriterProvider(), WriteSymbols = true });
+        // No folder of this machine is in it.
+        var path = Path.ChangeExtension(Path.GetFullPath(arguments[1]), ".pdb");
+        var file = File.ReadAllBytes(arguments[1]); var latin = System.Text.Encoding.GetEncoding(28591);
+        var text = latin.GetString(file); var built = "/_/" + Path.GetFileName(path);
+        File.WriteAllBytes(arguments[1], latin.GetBytes(text.Replace(path, built.PadRight(path.Length, '\0'))));
     }
     static void Redirect(Instruction instruction, VariableDefinition from, VariableDefinition to)
     {

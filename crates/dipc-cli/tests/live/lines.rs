@@ -250,13 +250,13 @@ fn single_file(program: Option<std::process::Command>) {
     recording.until(1 << 16);
     let recorded = recording.interrupt();
     let file = recorded.file();
-    let report = ["report", file.to_str().unwrap(), "topN", "--number", "100", "--format", "json"];
+    let report = ["report", file.to_str().unwrap(), "stacks", "--format", "json"];
     let with = run(report.into_iter().chain(["--lines"])).with_code(0);
     let source = fs::read_to_string(testdata().join("workload/locals/locals.cs")).unwrap();
     let number = source.lines().position(|line| line.contains("static void AfterScope(")).unwrap() + 4;
     let json = with.json();
-    let row = json["rows"].as_array().unwrap().iter().find(|row| {
-        let frame = row["frame"].as_str().unwrap();
+    let row = json["tree"].as_array().unwrap().iter().find(|row| {
+        let frame = row["frame"].as_str().unwrap_or_default();
         frame.contains("Locals.AfterScope(") && frame.ends_with(&format!(" (locals.cs:{number})"))
     });
     let row = row.unwrap_or_else(|| panic!("{json:#}"));
