@@ -134,13 +134,13 @@ const CONTAINERS: [Container; 6] = [
 #[test]
 fn an_ephemeral_container_reaches_its_target_with_the_rights_of_the_table() {
     let Some(pod) = Pod::start(Runtime::Net9_0) else { return };
-    let core = pod.core();
+    let dump = pod.core();
     let commands: [&[&str]; 6] = [
         &["info", "-p", "1"],
         &["trace", "-p", "1", "--duration", "100ms", "--clrevents", "gc", "-o", "/tmp/app.nettrace"],
         &["stack", "-p", "1", "--exact"],
         &["memory", "-p", "1"],
-        &["dump", "-p", "1", "--type", "mini", "-o", core.to_str().unwrap()],
+        &["dump", "-p", "1", "--type", "mini", "-o", dump.to_str().unwrap()],
         &["dump", "-p", "1", "--stream", "-o", "/tmp/core"],
     ];
     for container in &CONTAINERS {
