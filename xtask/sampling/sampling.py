@@ -535,8 +535,10 @@ class Collector:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
+# Processes share the processors, so that each has fewer samples.
+SHARES_SECONDS = "60"
 # Programs and their work with a nice value each, so that their shares differ.
-BUSY = (("3.1.23", "spin 100000000", 0), ("9.0.1", "spin 100000000", 3), ("9.0.1", "alloc 100000000", 0), ("NativeAOT", "alloc 100000000", 5), ("sh", "while :; do :; done", 0), ("python3", "while True: sum(range(10000))", 7))
+BUSY = (("3.1.23", "spin 100000000", 0), ("9.0.1", "spin 100000000", 3), ("9.0.1", "throw 10000000", 0), ("NativeAOT", "spin 100000000", 5), ("sh", "while :; do :; done", 0), ("python3", "while True: sum(range(10000))", 7))
 
 
 def by_process(pids):
@@ -546,7 +548,7 @@ def by_process(pids):
 def shares():
     """The shares of processes by perf record -a, by dipc trace --all and by schedstat, at the same time."""
     # Of each other: the kernel's account of the machine is in ticks.
-    heading(f"Shares of busy processes among each other, the machine sampled for {PERF_SECONDS} s", "process", "schedstat, percent", "perf record -a -F 99 -g, percent (samples)", "dipc trace --all, percent (samples)", "most that dipc differs, points")
+    heading(f"Shares of busy processes among each other, the machine sampled for {SHARES_SECONDS} s", "process", "schedstat, percent", "perf record -a -F 99 -g, percent (samples)", "dipc trace --all, percent (samples)", "most that dipc differs, points")
     if not shutil.which("perf"):
         print("perf is not installed")
         return
@@ -575,7 +577,7 @@ def shares():
         while not trace.stderr.readline().startswith("Samples"):
             assert trace.poll() is None, "dipc trace has ended"
         before = by_process(pids)
-        subprocess.run(["perf", "record", "-q", "-a", "-F", "99", "-g", "-o", str(data), "--", "sleep", PERF_SECONDS], stderr=subprocess.DEVNULL, check=False)
+        subprocess.run(["perf", "record", "-q", "-a", "-F", "99", "-g", "-o", str(data), "--", "sleep", SHARES_SECONDS], stderr=subprocess.DEVNULL, check=False)
         after = by_process(pids)
         trace.send_signal(signal.SIGINT)
         _, told = trace.communicate(timeout=300)

@@ -79,7 +79,9 @@ pub(crate) fn write(
             }
             Err(failure) => {
                 messages::warning(failure);
-                events.iter_mut().for_each(|events| events.keep(path));
+                for events in events {
+                    events.keep(path);
+                }
                 messages::effect("the samples are written without the names of methods");
                 save(&recording.samples, path, is_chosen)?
             }

@@ -11,7 +11,8 @@
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file next to the
 //!   recording. `kernel_samples`: the kernel's samples. `exceptions`: exceptions in a session of their own,
 //!   which ends once they are many. `additions`: these merged into the recording.
-//! - `machine`: the kernel's samples of many processes in one recording, with the names of each.
+//! - `machine`: the kernel's samples of many processes in one recording, with the names of each, and the
+//!   events of those that have a session.
 //! - `requested_events`: groups of events that a session requested, and that did not occur.
 //! - `process_core`: the destination of core dumps of processes.
 //! - `flight`: `session` (the ring of dipc-collect, and its snapshots), `method_lists`, `snapshot` and

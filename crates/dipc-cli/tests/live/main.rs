@@ -23,6 +23,7 @@ mod disk;
 mod doctor;
 mod dump;
 mod dump_commands;
+mod ephemeral;
 mod event_names;
 mod executable;
 mod exporters;

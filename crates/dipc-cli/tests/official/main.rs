@@ -9,6 +9,7 @@
 mod agreement;
 mod clients;
 mod kernel_samples;
+mod machine;
 mod targets;
 mod written;
 
@@ -23,8 +24,13 @@ fn testdata() -> PathBuf {
 
 /// A recording of the repository, unpacked into a folder.
 fn recording(name: &str, folder: &Path) -> PathBuf {
+    recording_of("traces", name, folder)
+}
+
+/// The same, of a folder of testdata.
+fn recording_of(group: &str, name: &str, folder: &Path) -> PathBuf {
     let path = folder.join(name);
-    let packed = fs::read(testdata().join("traces").join(format!("{name}.xz"))).unwrap();
+    let packed = fs::read(testdata().join(group).join(format!("{name}.xz"))).unwrap();
     fs::write(&path, clients::unpacked(&packed)).unwrap();
     path
 }

@@ -20,6 +20,7 @@ mod dump;
 mod heap;
 mod heatmap;
 mod hostile;
+mod processes;
 mod waterfall;
 
 use std::path::{Path, PathBuf};

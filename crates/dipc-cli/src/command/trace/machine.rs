@@ -53,7 +53,9 @@ pub(super) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     let recording = match sampler.finish() {
         Ok(recording) => recording,
         Err(error) => {
-            events.iter_mut().for_each(|events| events.keep(&path));
+            for events in &mut events {
+                events.keep(&path);
+            }
             return Err(error.into());
         }
     };

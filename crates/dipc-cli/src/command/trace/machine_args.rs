@@ -18,8 +18,8 @@ pub(crate) struct MachineArgs {
     /// are in the recording, with their control groups and containers. dipc report FILE topN --by-process and
     /// --by-container show them, and --pid PID shows one.
     ///
-    /// With --profile, --providers or --clrevents, the processes of -p or -n have a session each, whose events
-    /// are in the same recording.
+    /// With --profile, --providers or --clrevents, the processes of -p or -n have a session each, whose
+    /// events are in the same recording.
     #[arg(long, conflicts_with_all = NOT_OF_MANY)]
     pub(crate) all: bool,
     /// Sample the processes of a container or control group into one recording: the id of a container or its

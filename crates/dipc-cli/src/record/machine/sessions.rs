@@ -178,7 +178,7 @@ impl ProcessEvents {
         let path = kept_path(recording, self.pid);
         match self.staged.name_new(&path) {
             Ok(()) => {
-                messages::effect(format_args!("the events of {} are in {}", self.process, path.display()))
+                messages::effect(format_args!("the events of {} are in {}", self.process, path.display()));
             }
             Err(error) => messages::warning(unwritten(&path, &error)),
         }

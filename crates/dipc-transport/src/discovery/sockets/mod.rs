@@ -91,9 +91,10 @@ pub(super) fn find(pid: u32) -> Result<Endpoint, Error> {
     let operation = Operation::Find;
     match locate::locate(&process, &location.directory) {
         Ok(Some(endpoint)) => Ok(endpoint),
-        Ok(None) => match location.environment_error {
+        Ok(None) => match &location.environment_error {
             Some(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(Error::PermissionDenied { operation, path: format!("/proc/{pid}/environ").into() })
+                let file = location.unreadable_file();
+                Err(Error::PermissionDenied { operation, path: format!("/proc/{pid}/{file}").into() })
             }
             _ => Err(Error::NoEndpoint { pid, name: process.name(), directory: location.directory }),
         },

@@ -172,6 +172,10 @@ pub(crate) struct SocketLocation {
 }
 
 impl SocketLocation {
+    pub(crate) const fn unreadable_file(&self) -> &'static str {
+        "environ"
+    }
+
     pub(crate) fn listing_path(&self) -> PathBuf {
         self.directory.clone()
     }

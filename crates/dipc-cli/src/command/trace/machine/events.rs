@@ -77,7 +77,7 @@ fn named(args: &TraceArgs) -> Result<Vec<Source>, Failure> {
     pids.chain(args.source.name.clone().map(TargetSelector::Name)).map(find).collect()
 }
 
-/// Those of the processes whose runtime can be reached; the others are sampled alone.
+/// The processes whose runtime can be reached; the others are sampled alone.
 fn reachable(pids: &[u32], args: &TraceArgs) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
     let mut refused = Vec::new();

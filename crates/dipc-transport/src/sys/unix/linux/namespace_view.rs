@@ -51,26 +51,42 @@ impl NamespaceView {
     /// Returns the directory of the socket of a process: `$TMPDIR`, or `/tmp` by default, as reached from
     /// here. `None` for an ended process, and for a kernel thread, which has no memory.
     pub(crate) fn socket_location(&self, pid: u32) -> Option<SocketLocation> {
-        let (tmpdir, environment_error) = match linux_proc_stat::read(&proc_path(pid, "environ")) {
+        let (tmpdir, mut environment_error) = match linux_proc_stat::read(&proc_path(pid, "environ")) {
             Ok(environment) => (variable(&environment, "TMPDIR"), None),
             // A kernel thread has no memory: `/proc/2/environ` returns ESRCH to root.
             Err(error) if has_ended(&error) => return None,
             Err(error) => (None, Some(error)),
         };
+        // CAP_PERFMON lets newer kernels show the environment of a process, but not its files.
+        let root_error = environment_error.is_none().then(|| denial(&proc_path(pid, "root"))).flatten();
+        let is_root_denied = root_error.is_some();
+        environment_error = environment_error.or(root_error);
         let directory =
             tmpdir.filter(|tmpdir| !tmpdir.as_os_str().is_empty()).unwrap_or_else(|| "/tmp".into());
         if directory.is_relative() {
             let directory = proc_path(pid, "cwd").join(directory);
-            return Some(SocketLocation { directory, opened: None, is_shared: false, environment_error });
+            return Some(SocketLocation {
+                directory,
+                opened: None,
+                is_shared: false,
+                environment_error,
+                is_root_denied,
+            });
         }
         if !self.is_elsewhere(pid) {
-            return Some(SocketLocation { directory, opened: None, is_shared: true, environment_error });
+            return Some(SocketLocation {
+                directory,
+                opened: None,
+                is_shared: true,
+                environment_error,
+                is_root_denied,
+            });
         }
         let below_root = directory.strip_prefix("/").unwrap_or(&directory);
         let directory = proc_path(pid, "root").join(below_root);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = open_as_its_process(&directory, flags).ok();
-        Some(SocketLocation { directory, opened, is_shared: false, environment_error })
+        Some(SocketLocation { directory, opened, is_shared: false, environment_error, is_root_denied })
     }
 
     /// Returns whether the paths of a process refer to other files than the same paths in this process:
@@ -88,6 +104,12 @@ impl NamespaceView {
         let theirs = fs::read_link(proc_path(pid, "ns/mnt")).ok();
         theirs.is_some_and(|theirs| self.mount_namespace.as_ref().is_some_and(|ours| *ours != theirs))
     }
+}
+
+/// Returns the error if a link of `/proc` may not be followed.
+fn denial(link: &Path) -> Option<io::Error> {
+    let error = fs::read_link(link).err()?;
+    (error.kind() == io::ErrorKind::PermissionDenied).then_some(error)
 }
 
 impl Root {
@@ -118,11 +140,17 @@ pub(crate) struct SocketLocation {
     opened: Option<OwnedFd>,
     /// True if the path leads to the same directory for all processes that have it.
     pub(crate) is_shared: bool,
-    /// The reason why `TMPDIR` is not known.
+    /// The reason why `TMPDIR` is not known, or not in which root it is.
     pub(crate) environment_error: Option<io::Error>,
+    is_root_denied: bool,
 }
 
 impl SocketLocation {
+    /// The file in the folder of the process with that error.
+    pub(crate) const fn unreadable_file(&self) -> &'static str {
+        if self.is_root_denied { "root" } else { "environ" }
+    }
+
     /// Returns a path to list the directory by, valid while `self` lives.
     pub(crate) fn listing_path(&self) -> PathBuf {
         self.opened.as_ref().map_or_else(|| self.directory.clone(), descriptor_path)
