@@ -2,6 +2,7 @@
 //! profiles for a collector.
 
 mod export;
+mod process_lives;
 mod selection;
 
 use std::fmt;

@@ -1,6 +1,9 @@
 //! Programs and libraries: build id, unwind information, symbols.
 
+// The paths are for the fuzz target, which has this file by its path.
+#[path = "image/elf.rs"]
 mod elf;
+#[path = "image/symbol_table.rs"]
 mod symbol_table;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -248,7 +248,8 @@ fn each_function<Elf: FileHeader<Endian = Endianness>>(
         let bytes = bytes_of_slice_mut(&mut piece).get_mut(..size).unwrap_or_default();
         file.read_exact_at(bytes, offset)?;
         for symbol in slice_from_all_bytes::<Elf::Sym>(bytes).unwrap_or_default() {
-            if !matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC) || symbol.is_undefined(endian) {
+            if !matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC) || symbol.is_undefined(endian)
+            {
                 continue;
             }
             let symbol = FunctionSymbol {
@@ -272,9 +273,7 @@ fn invalid(error: impl std::fmt::Display) -> io::Error {
 
 type HeaderCache<'f> = ReadCache<Headers<'f>>;
 
-fn read_headers<Elf: FileHeader<Endian = Endianness>>(
-    cache: &HeaderCache<'_>,
-) -> io::Result<ElfLayout> {
+fn read_headers<Elf: FileHeader<Endian = Endianness>>(cache: &HeaderCache<'_>) -> io::Result<ElfLayout> {
     let header = Elf::parse(cache).map_err(invalid)?;
     let endian = header.endian().map_err(invalid)?;
     let counts = [header.phnum(endian, cache), header.shnum(endian, cache)];

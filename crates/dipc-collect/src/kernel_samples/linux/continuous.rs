@@ -4,6 +4,7 @@
 //! methods in it: these are read from the memory of the processes while they run, with no session in any of
 //! them. A segment names the processes and the code that were sampled in it, not all that exist.
 
+mod own_processes;
 mod source;
 
 use std::collections::HashSet;
