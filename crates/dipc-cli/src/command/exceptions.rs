@@ -30,7 +30,7 @@ pub(crate) struct ExceptionsArgs {
     /// Address of the monitor: http://HOST:PORT, unix:PATH [default: http://127.0.0.1:52323]
     ///
     /// A running 'dipc monitor' keeps the last events of each process (--keep). Nothing is asked of the
-    /// process now. For a monitor with https, see the help of 'dipc monitor': curl asks it.
+    /// process now. A monitor with https is asked by curl: dipc has no TLS.
     #[arg(long, value_name = "URL", value_parser = parse_monitor)]
     monitor: Option<MonitorAddress>,
     /// A header of the request, such as 'Authorization=Bearer TOKEN'; may be repeated
