@@ -1,9 +1,9 @@
 """Measures the kernel's samples of real .NET programs against clocks that are not dipc's, and prints tables.
 
-usage: sampling.py DIPC RUNTIMES WORKLOADS OUTPUT [PART ...]
+usage: sampling.py DIPC RUNTIMES WORKLOADS OUTPUT SECONDS [PART ...]
 
 DIPC is the program, RUNTIMES the folder of `cargo xtask runtimes`, WORKLOADS testdata/workload and OUTPUT a
-folder for recordings. A part that cannot run here is named with the reason. Nothing is judged: the figures
+folder for recordings. SECONDS is the time of the part churn, which runs only if it is named. A part that cannot run here is named with the reason. Nothing is judged: the figures
 depend on the machine.
 """
 
@@ -27,7 +27,8 @@ import threading
 import time
 
 DIPC, RUNTIMES, WORKLOADS, OUTPUT = sys.argv[1], *(pathlib.Path(path) for path in sys.argv[2:5])
-PARTS = sys.argv[5:]
+CHURN_SECONDS = float(sys.argv[5])
+PARTS = sys.argv[6:]
 # Of perf record. The shares have an error of sqrt(p * (1 - p) / samples).
 PERF_SECONDS = "20"
 # csv refuses long stacks otherwise.
@@ -484,8 +485,7 @@ def measure_monitors(title):
     heading(f"The machine all the time, {title}, {MACHINE_SECONDS} s after the first minute", "monitor", "of the machine, percent", "memory of its own, MB", "most, MB", "of files, MB", "buffers, MB")
     monitors = {}
     for number, (kind, options) in enumerate(kinds.items()):
-        fixed = [DIPC, "monitor", "--urls", f"unix:{folder}/http{number}", "--metrics", "false", "--keep", "0s"]
-        monitors[kind] = subprocess.Popen(fixed + options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        monitors[kind] = start_monitor(folder, f"http{number}", options)
     try:
         time.sleep(60)
         before = {kind: process_ns(monitor.pid) for kind, monitor in monitors.items()}
@@ -508,6 +508,112 @@ def measure_monitors(title):
             monitor.wait(60)
         collector.server.shutdown()
         shutil.rmtree(folder)
+
+
+IDLE_SECONDS = 120
+
+
+def idle():
+    """The processor time of a monitor that keeps samples while nothing runs, by thread."""
+    heading(f"The monitor with --profile-keep, {IDLE_SECONDS} s after the first half minute", "thread", "processor time, ms in a second", "switches in a second")
+    folder = pathlib.Path(tempfile.mkdtemp(dir=OUTPUT))
+    monitor = start_monitor(folder, "idle", ["--profile-keep", "1h", "--profile-directory", str(folder / "ring")])
+    try:
+        time.sleep(30)
+        machine_before, before = busy_ns(), thread_work(monitor.pid)
+        time.sleep(IDLE_SECONDS)
+        machine_after, after = busy_ns(), thread_work(monitor.pid)
+        work = {}
+        for tid, (name, ran, switches) in after.items():
+            _, ran_before, switches_before = before.get(tid, (name, 0, 0))
+            sums = work.setdefault(name, [0, 0])
+            sums[0] += ran - ran_before
+            sums[1] += switches - switches_before
+        for name, (ran, switches) in sorted(work.items(), key=lambda item: -item[1][0]):
+            row(name, f"{ran / 1e6 / IDLE_SECONDS:.2f}", f"{switches / IDLE_SECONDS:.1f}")
+        whole = IDLE_SECONDS * os.cpu_count() * 1e9
+        share = 100 * sum(ran for ran, _ in work.values()) / whole
+        print(f"\n{share:.3f} % of the machine, which was busy for {100 * (machine_after - machine_before) / whole:.1f} % of the time")
+    finally:
+        monitor.send_signal(signal.SIGINT)
+        monitor.wait(60)
+        shutil.rmtree(folder)
+
+
+def busy_ns():
+    """The time that all processors have worked."""
+    fields = [int(field) for field in open("/proc/stat").readline().split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) * 10_000_000
+
+
+def thread_work(pid):
+    """The name, nanoseconds on a processor and switches of each thread."""
+    work = {}
+    for tid, (ran, _) in schedule(pid).items():
+        try:
+            name = open(f"/proc/{pid}/task/{tid}/comm").read().strip()
+            status = open(f"/proc/{pid}/task/{tid}/status").read()
+            work[tid] = (name, ran, sum(int(count) for count in re.findall(r"ctxt_switches:\s+(\d+)", status)))
+        except OSError:
+            pass
+    return work
+
+
+def start_monitor(folder, name, options):
+    fixed = [DIPC, "monitor", "--urls", f"unix:{folder}/{name}", "--metrics", "false", "--keep", "0s"]
+    return subprocess.Popen(fixed + options, stdout=subprocess.DEVNULL, stderr=open(folder / f"{name}.log", "w"))
+
+
+# Short processes in a second, seconds between starts of programs of .NET, and seconds between readings.
+BIRTHS, RUNTIME_EVERY, READ_EVERY = 5, 20, 10
+
+
+def churn():
+    """The resources of a monitor with a ring and a collector that is not there, beside short processes."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=OUTPUT))
+    options = ["--profile-keep", "24h", "--profile-directory", str(folder / "ring"), "--profile-bytes", "64MiB", "--otlp", "http://127.0.0.1:9", "--otlp-signals", "profiles"]
+    monitor = start_monitor(folder, "churn", options)
+    readings, births, end = [], 0, time.monotonic() + CHURN_SECONDS
+    start = time.monotonic()
+    log = open(OUTPUT / "churn.csv", "w")
+    print("seconds,births,anonymous_mb,file_mb,shared_mb,descriptors,threads,ring_mb,processor_ms", file=log, flush=True)
+    runtimes = [command for version in ("3.1.23", "9.0.1") if (command := sampled(version))]
+    running = []
+    try:
+        while (now := time.monotonic()) < end:
+            running = [process for process in running if process.poll() is None]
+            running.append(subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; true | cat"], stdout=subprocess.DEVNULL))
+            if runtimes and births % (BIRTHS * RUNTIME_EVERY) == 0:
+                command = runtimes[births // (BIRTHS * RUNTIME_EVERY) % len(runtimes)]
+                # It ends when its standard input does.
+                program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+                program.stdin.write("split 2000\n")
+                program.stdin.close()
+                running.append(program)
+            births += 1
+            if births % (BIRTHS * READ_EVERY) == 0:
+                anonymous, files, shared = own_memory(monitor.pid)
+                ring = sum(file.stat().st_size for file in (folder / "ring").glob("profile-*")) / 1e6
+                descriptors, threads = (len(os.listdir(f"/proc/{monitor.pid}/{part}")) for part in ("fd", "task"))
+                reading = (now - start, births, anonymous, files, shared, descriptors, threads, ring, process_ns(monitor.pid) / 1e6)
+                readings.append(reading)
+                print(",".join(f"{value:.1f}" for value in reading), file=log, flush=True)
+            time.sleep(max(0, start + births / BIRTHS - time.monotonic()))
+    finally:
+        for process in running:
+            process.wait(60)
+        monitor.send_signal(signal.SIGINT)
+        monitor.wait(60)
+        shutil.copy(folder / "churn.log", OUTPUT / "churn.log")
+        shutil.rmtree(folder)
+    heading(f"The monitor beside {births} short processes in {(now - start) / 60:.0f} min: medians of sixths of the time", "minutes", "memory of its own, MB", "of files, MB", "descriptors", "threads", "ring, MB", "processor time, percent of the machine")
+    for part in range(6):
+        of_part = readings[len(readings) * part // 6 : len(readings) * (part + 1) // 6]
+        if not of_part:
+            continue
+        middle = [statistics.median(reading[index] for reading in of_part) for index in range(9)]
+        ran = (of_part[-1][8] - of_part[0][8]) / max(of_part[-1][0] - of_part[0][0], 1) / os.cpu_count() / 10
+        row(f"{of_part[0][0] / 60:.0f}–{of_part[-1][0] / 60:.0f}", f"{middle[2]:.1f} (≤ {max(reading[2] for reading in of_part):.1f})", f"{middle[3]:.1f}", f"{middle[5]:.0f} (≤ {max(reading[5] for reading in of_part)})", f"{middle[6]:.0f}", f"{middle[7]:.1f}", f"{ran:.2f}")
 
 
 class Collector:
@@ -599,11 +705,13 @@ def shares():
     print("\n" + " ".join(line for line in told.splitlines() if line.startswith(("CPU samples", "Processes"))))
 
 
-ALL = {"split": split, "account": account, "chains": chains, "waits": waits, "perf": perf, "costs": costs, "machine": machine, "shares": shares}
+ALL = {"split": split, "account": account, "chains": chains, "waits": waits, "perf": perf, "costs": costs, "machine": machine, "idle": idle, "shares": shares}
+# Those that take an hour.
+LONG = {"churn": churn}
 
 OUTPUT.mkdir(parents=True, exist_ok=True)
 for part in PARTS or ALL:
     try:
-        ALL[part]()
+        (ALL | LONG)[part]()
     except (AssertionError, OSError, ValueError, KeyError) as error:
         print(f"\n{part}: {type(error).__name__}: {error}", flush=True)

@@ -317,8 +317,8 @@ pub(crate) struct FleetOptions {
 }
 
 /// The tables of `cargo xtask sampling`.
-pub(crate) const SAMPLING_PARTS: [&str; 8] =
-    ["split", "account", "chains", "waits", "perf", "costs", "machine", "shares"];
+pub(crate) const SAMPLING_PARTS: [&str; 10] =
+    ["split", "account", "chains", "waits", "perf", "costs", "machine", "idle", "shares", "churn"];
 
 /// The arguments of `cargo xtask sampling`.
 #[derive(Args)]
@@ -329,6 +329,16 @@ pub(crate) struct SamplingOptions {
     /// Measures the program as a release builds it: costs of a debug build mean nothing
     #[arg(long)]
     pub(crate) release: bool,
+    /// The time of the part `churn`, which runs only if it is named, such as 1h
+    #[arg(long, value_parser = parse_time, default_value = "1h")]
+    pub(crate) time: Duration,
+}
+
+impl SamplingOptions {
+    /// The arguments of the script.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = String> + '_ {
+        std::iter::once(self.time.as_secs().to_string()).chain(self.parts.iter().cloned())
+    }
 }
 
 /// The arguments of `cargo xtask planted`.

@@ -62,7 +62,7 @@ pub(crate) fn run(task: Task) -> Result<()> {
         Task::Commands(options) => commands::run(&options),
         Task::Fleet(options) => fleet::run(&options),
         Task::Dumps(options) => measure::run("dumps", false, &options.versions),
-        Task::Sampling(options) => measure::run("sampling", options.release, &options.parts),
+        Task::Sampling(options) => measure::run("sampling", options.release, options.arguments()),
         Task::Planted(options) => {
             measure::run("planted", true, [options.runs, options.pairs].map(|number| number.to_string()))
         }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,14 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// The user's requests to end, since this was created.
 #[derive(Clone, Default)]
-pub(crate) struct Interrupts(Arc<Mutex<State>>);
+pub(crate) struct Interrupts(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Notified of each signal.
+    signalled: Condvar,
+}
 
 struct State {
     requests: Requests,
@@ -211,14 +218,9 @@ impl Interrupts {
 
     /// Waits for this time, or until a request to end arrives. Returns true if one has arrived.
     pub(crate) fn wait(&self, time: Duration) -> bool {
-        let end = Instant::now() + time;
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            if self.count() > 0 || left.is_zero() {
-                return self.count() > 0;
-            }
-            thread::sleep(left.min(TICK));
-        }
+        let is_running = |state: &mut State| state.requests.count == 0;
+        let waited = self.0.signalled.wait_timeout_while(self.state(), time, is_running);
+        waited.unwrap_or_else(PoisonError::into_inner).0.requests.count > 0
     }
 
     /// Returns true if the terminal is gone: it cannot send further requests.
@@ -238,10 +240,15 @@ impl Interrupts {
                 std::process::exit(i32::from(Exit::Failed.code()));
             }
         });
+        self.0.signalled.notify_all();
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.state())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -367,6 +374,16 @@ mod tests {
             requests.record(signal, start + Duration::from_millis(milliseconds));
         }
         requests.count
+    }
+
+    #[test]
+    fn a_wait_ends_with_a_request() {
+        let interrupts = Interrupts::default();
+        assert!(!interrupts.wait(Duration::ZERO));
+        let waiting = interrupts.clone();
+        let waits = thread::spawn(move || waiting.wait(Duration::from_secs(3600)));
+        interrupts.record(Interrupt);
+        assert!(waits.join().unwrap() && interrupts.wait(Duration::from_secs(3600)));
     }
 
     #[test]

@@ -220,6 +220,8 @@ pub struct ContinuousSettings {
     pub frequency: u32,
     /// The time of a segment.
     pub segment: Duration,
+    /// True if stacks have the kernel's frames. Time in the kernel is sampled without them, too.
+    pub kernel_frames: bool,
 }
 
 /// Chooses the processes that are sampled. Returns `None` if the process cannot be read.
@@ -242,7 +244,7 @@ pub struct SegmentSinks {
 
 impl Default for ContinuousSettings {
     fn default() -> Self {
-        Self { frequency: CONTINUOUS_FREQUENCY, segment: Duration::from_secs(60) }
+        Self { frequency: CONTINUOUS_FREQUENCY, segment: Duration::from_secs(60), kernel_frames: true }
     }
 }
 

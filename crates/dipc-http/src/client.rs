@@ -1,6 +1,8 @@
 //! Requests to receivers over HTTP.
 
 use std::fmt;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -12,6 +14,7 @@ use hyper::header::{
 use hyper::http::uri::InvalidUri;
 use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 /// The time limit for a request and its answer.
@@ -21,7 +24,7 @@ const MAX_ANSWER_SIZE: usize = 64 << 10;
 /// Maximum part of an answer that is shown.
 const SHOWN: usize = 200;
 
-/// The address of a receiver of messages: a host, a port and a path.
+/// The address of a receiver of messages: a host and a port, or a Unix socket, and a path.
 ///
 /// ```
 /// use dipc_http::Endpoint;
@@ -32,16 +35,31 @@ const SHOWN: usize = 200;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    host: String,
-    port: u16,
+    server: ServerAddress,
     /// Host and port as given.
     authority: HeaderValue,
     path: Uri,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ServerAddress {
+    Tcp {
+        host: String,
+        port: u16,
+    },
+    #[cfg(unix)]
+    Unix(PathBuf),
+}
+
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority.to_str().unwrap_or(&self.host), self.path)
+        match &self.server {
+            ServerAddress::Tcp { host, .. } => {
+                write!(f, "http://{}{}", self.authority.to_str().unwrap_or(host), self.path)
+            }
+            #[cfg(unix)]
+            ServerAddress::Unix(socket) => write!(f, "unix:{} {}", socket.display(), self.path),
+        }
     }
 }
 
@@ -110,7 +128,19 @@ impl Endpoint {
             Some(path) if path != "/" => path.clone().into(),
             _ => Uri::from_static(default_path),
         };
-        Ok(Self { host, port, authority, path })
+        Ok(Self { server: ServerAddress::Tcp { host, port }, authority, path })
+    }
+
+    /// The server that listens at a Unix socket, with a path and a query as in a URL.
+    ///
+    /// # Errors
+    /// [`ParseEndpointError::Invalid`]
+    #[cfg(unix)]
+    pub fn of_socket(socket: impl Into<PathBuf>, path: &str) -> Result<Self, ParseEndpointError> {
+        let path =
+            path.parse().map_err(|error: InvalidUri| ParseEndpointError::Invalid(error.to_string()))?;
+        let authority = HeaderValue::from_static("localhost");
+        Ok(Self { server: ServerAddress::Unix(socket.into()), authority, path })
     }
 
     /// Sends a message by POST, and returns the receiver's answer: of at most 64 KiB, or else without its
@@ -165,20 +195,15 @@ impl Endpoint {
         request: Request<Full<Bytes>>,
         max_bytes: usize,
     ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
-        let stream = TcpStream::connect((&*self.host, self.port)).await?;
-        let (mut sender, connection) =
-            http1::Builder::new().max_buf_size(MAX_ANSWER_SIZE).handshake(TokioIo::new(stream)).await?;
-        let exchange = async move {
-            let response = sender.send_request(request).await?;
-            let (head, body) = response.into_parts();
-            // Needed answers are never longer.
-            let body = Limited::new(body, max_bytes).collect().await;
-            let is_cut = body.is_err();
-            let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-            Ok::<_, hyper::Error>(Answer { status: head.status, headers: head.headers, body, is_cut })
-        };
-        let (answer, _) = tokio::join!(exchange, connection);
-        Ok(answer?)
+        match &self.server {
+            ServerAddress::Tcp { host, port } => {
+                exchange_over(TcpStream::connect((&**host, *port)).await?, request, max_bytes).await
+            }
+            #[cfg(unix)]
+            ServerAddress::Unix(socket) => {
+                exchange_over(tokio::net::UnixStream::connect(socket).await?, request, max_bytes).await
+            }
+        }
     }
 
     fn request(
@@ -201,6 +226,27 @@ impl Endpoint {
         }
         request
     }
+}
+
+/// Sends a request, and reads the answer.
+async fn exchange_over(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    request: Request<Full<Bytes>>,
+    max_bytes: usize,
+) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+    let (mut sender, connection) =
+        http1::Builder::new().max_buf_size(MAX_ANSWER_SIZE).handshake(TokioIo::new(stream)).await?;
+    let exchange = async move {
+        let response = sender.send_request(request).await?;
+        let (head, body) = response.into_parts();
+        // Needed answers are never longer.
+        let body = Limited::new(body, max_bytes).collect().await;
+        let is_cut = body.is_err();
+        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        Ok::<_, hyper::Error>(Answer { status: head.status, headers: head.headers, body, is_cut })
+    };
+    let (answer, _) = tokio::join!(exchange, connection);
+    Ok(answer?)
 }
 
 /// The answer to a request.
@@ -242,7 +288,8 @@ mod tests {
         assert_eq!(shown("http://127.0.0.1:4318").unwrap(), "http://127.0.0.1:4318/v1/metrics");
         assert_eq!(shown("http://[::1]:4318/").unwrap(), "http://[::1]:4318/v1/metrics");
         assert_eq!(shown("http://host/otlp/v1/metrics?a=b").unwrap(), "http://host/otlp/v1/metrics?a=b");
-        assert_eq!(Endpoint::parse("http://[::1]:4318", "/").unwrap().host, "::1");
+        let server = ServerAddress::Tcp { host: "::1".to_owned(), port: 4318 };
+        assert_eq!(Endpoint::parse("http://[::1]:4318", "/").unwrap().server, server);
         let rows = [
             ("https://host", "https"),
             ("host:4318", "http://HOST:PORT"),

@@ -2,12 +2,13 @@
 //! profiles for a collector.
 
 mod export;
+mod process_lives;
 mod selection;
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use dipc_collect::kernel_samples::{
@@ -70,6 +71,8 @@ pub struct ContinuousProfileConfig {
     pub frequency: u32,
     /// The time of a recording, and of a profile.
     pub segment: Duration,
+    /// True if stacks have the kernel's frames.
+    pub kernel_frames: bool,
 }
 
 impl Default for ContinuousProfileConfig {
@@ -81,6 +84,7 @@ impl Default for ContinuousProfileConfig {
             filters: Vec::new(),
             frequency: CONTINUOUS_FREQUENCY,
             segment: Duration::from_secs(60),
+            kernel_frames: true,
         }
     }
 }
@@ -110,10 +114,46 @@ impl ContinuousProfileConfig {
         Self { frequency, ..self }
     }
 
+    /// With or without [`kernel_frames`](Self::kernel_frames).
+    #[must_use]
+    pub fn with_kernel_frames(self, kernel_frames: bool) -> Self {
+        Self { kernel_frames, ..self }
+    }
+
     /// With this time of a [`segment`](Self::segment).
     #[must_use]
     pub fn with_segment(self, segment: Duration) -> Self {
         Self { segment, ..self }
+    }
+}
+
+impl ContinuousProfileConfig {
+    fn settings(&self) -> ContinuousSettings {
+        ContinuousSettings {
+            frequency: self.frequency,
+            segment: self.segment,
+            kernel_frames: self.kernel_frames,
+        }
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        self.ring.as_ref().map(|ring| &*ring.directory)
+    }
+
+    /// Returns true if a sampler with these settings can go on with the others.
+    fn can_become(&self, other: &Self) -> bool {
+        (self.frequency, self.kernel_frames, &self.filters, self.directory())
+            == (other.frequency, other.kernel_frames, &other.filters, other.directory())
+    }
+}
+
+impl ProfileRingConfig {
+    fn limits(&self) -> Retention {
+        Retention::default().with_age(Some(self.keep)).with_bytes(Some(self.max_bytes))
+    }
+
+    fn open(&self) -> io::Result<ProfileRing> {
+        ProfileRing::open(&self.directory, self.limits())
     }
 }
 
@@ -177,14 +217,27 @@ impl From<&ContinuousEvent> for ProfileMessage {
 pub type ProfileLog = Arc<dyn Fn(&ProfileMessage) + Send + Sync>;
 
 /// The samples of the machine over time. Add this to the observers of a [`Monitor`](crate::Monitor).
-#[derive(Debug)]
 pub struct ContinuousProfile {
-    /// The directory of the ring, if there is one.
-    directory: Option<PathBuf>,
-    /// The sampler, or the reason for which there is none.
-    sampler: Result<ContinuousSampler, String>,
+    current: Mutex<Current>,
     watched: WatchedProcesses,
     export: Option<ProfileExport>,
+    log: ProfileLog,
+}
+
+impl fmt::Debug for ContinuousProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContinuousProfile").field("current", &self.current).finish_non_exhaustive()
+    }
+}
+
+/// The settings, and the sampler that has them.
+#[derive(Debug)]
+struct Current {
+    config: ContinuousProfileConfig,
+    /// The sampler, or the reason for which there is none; `None` if samples are neither kept nor sent.
+    sampler: Option<Result<Arc<ContinuousSampler>, String>>,
+    /// The samples of the samplers before, and the samples that they lost.
+    before: (u64, u64),
 }
 
 /// The state of the sampler and its ring.
@@ -216,50 +269,113 @@ fn calendar_time<S: Serializer>(ms: &Option<u64>, serializer: S) -> Result<S::Ok
 }
 
 impl ContinuousProfile {
-    /// Opens the ring, and begins to sample. Where the kernel does not permit that, `log` has the reason, and
-    /// the ring of an earlier run can still be asked.
+    /// Opens the ring, and begins to sample, if samples are to be kept or exported. Where the kernel does not
+    /// permit that, `log` has the reason, and the ring of an earlier run can still be asked.
     ///
     /// # Errors
     /// If the directory cannot be used, or a thread not be started; [`io::ErrorKind::WouldBlock`] if another
     /// monitor fills the ring.
     pub fn start(config: ContinuousProfileConfig, log: &ProfileLog) -> io::Result<Self> {
-        let directory = config.ring.as_ref().map(|ring| ring.directory.clone());
-        let open = |ring: &ProfileRingConfig| {
-            let limits = Retention::default().with_age(Some(ring.keep)).with_bytes(Some(ring.max_bytes));
-            ProfileRing::open(&ring.directory, limits)
-        };
-        let ring = config.ring.as_ref().map(open).transpose()?;
+        let ring = config.ring.as_ref().map(ProfileRingConfig::open).transpose()?;
         let watched = WatchedProcesses::default();
         let export = config
             .export
+            .clone()
             .map(|export| ProfileExport::start(export, watched.clone(), Arc::clone(log)))
             .transpose()?;
-        let settings = ContinuousSettings { frequency: config.frequency, segment: config.segment };
+        let current = Current { config, sampler: None, before: (0, 0) };
+        let profile = Self { current: Mutex::new(current), watched, export, log: Arc::clone(log) };
+        profile.sample(&mut profile.current(), ring);
+        Ok(profile)
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to sample with the current settings.
+    fn sample(&self, current: &mut Current, ring: Option<ProfileRing>) {
+        let config = &current.config;
+        if ring.is_none() && self.export.is_none() {
+            current.sampler = None;
+            return;
+        }
         let sinks = SegmentSinks {
             ring,
-            receiver: export.as_ref().map(ProfileExport::receiver),
-            select: (!config.filters.is_empty()).then(|| watched.selector(config.filters)),
+            receiver: self.export.as_ref().map(ProfileExport::receiver),
+            select: (!config.filters.is_empty()).then(|| self.watched.selector(config.filters.clone())),
         };
-        let of_sampler = Arc::clone(log);
+        let of_sampler = Arc::clone(&self.log);
         let report = move |event: &ContinuousEvent| of_sampler(&event.into());
-        let sampler = ContinuousSampler::start(settings, sinks, &mut (), report);
-        log(&match &sampler {
+        let sampler = ContinuousSampler::start(config.settings(), sinks, &mut (), report);
+        (self.log)(&match &sampler {
             Ok(sampler) => ProfileMessage::Started(sampler.description().to_owned()),
             Err(error) => ProfileMessage::Refused(error.to_string()),
         });
-        Ok(Self { directory, sampler: sampler.map_err(|error| error.to_string()), watched, export })
+        current.sampler = Some(sampler.map(Arc::new).map_err(|error| error.to_string()));
+    }
+
+    /// Applies other settings, except of the export. The limits of the ring and the time of a recording apply
+    /// to the sampler that runs. For others it ends, which completes its recording, and another one begins.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start). Everything stays as it was if another directory cannot be used.
+    pub fn apply(&self, config: ContinuousProfileConfig) -> io::Result<()> {
+        let mut current = self.current();
+        let before = &current.config;
+        let has_changed =
+            !before.can_become(&config) || (&before.ring, before.segment) != (&config.ring, config.segment);
+        if !has_changed {
+            return Ok(());
+        }
+        let config = ContinuousProfileConfig { export: before.export.clone(), ..config };
+        if let Some(Ok(sampler)) = current.sampler.as_ref().filter(|_| before.can_become(&config)) {
+            sampler.set_segment(config.segment);
+            if let Some(ring) = &config.ring {
+                sampler.set_limits(ring.limits());
+            }
+            current.config = config;
+            return Ok(());
+        }
+        let is_same = before.directory() == config.directory();
+        let open = || config.ring.as_ref().map(ProfileRingConfig::open).transpose();
+        let other = if is_same { None } else { open()? };
+        if let Some(Ok(sampler)) = current.sampler.take() {
+            sampler.stop();
+            let status = sampler.status();
+            let (samples, lost) = current.before;
+            current.before = (samples.saturating_add(status.samples), lost.saturating_add(status.lost));
+        }
+        // The sampler that has ended has locked it.
+        let ring = if is_same { open() } else { Ok(other) };
+        current.config = config.clone();
+        match ring {
+            Ok(ring) => {
+                self.sample(&mut current, ring);
+                Ok(())
+            }
+            Err(error) => {
+                current.sampler = Some(Err(error.to_string()));
+                Err(error)
+            }
+        }
     }
 
     /// The directory of the ring, if there is one.
-    pub(crate) fn directory(&self) -> Option<&Path> {
-        self.directory.as_deref()
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        self.current().config.directory().map(Path::to_owned)
     }
 
-    /// The state of the sampler and its ring.
-    pub(crate) fn state(&self) -> ProfileState {
-        let segments = self.directory().and_then(|directory| stored_segments(directory).ok());
+    fn sampler(&self) -> Option<Arc<ContinuousSampler>> {
+        self.current().sampler.as_ref()?.as_ref().ok().cloned()
+    }
+
+    /// The state of the sampler and its ring; `None` if samples are neither kept nor sent.
+    pub(crate) fn state(&self) -> Option<ProfileState> {
+        let segments = self.directory().and_then(|directory| stored_segments(&directory).ok());
         let segments = segments.unwrap_or_default();
-        let status = match &self.sampler {
+        let current = self.current();
+        let status = match current.sampler.as_ref()? {
             Ok(sampler) => sampler.status(),
             Err(error) => {
                 let mut status = ContinuousStatus::default();
@@ -267,9 +383,10 @@ impl ContinuousProfile {
                 status
             }
         };
-        ProfileState {
-            samples: status.samples,
-            lost_samples: status.lost,
+        let (samples, lost) = current.before;
+        Some(ProfileState {
+            samples: samples.saturating_add(status.samples),
+            lost_samples: lost.saturating_add(status.lost),
             recordings: segments.len(),
             bytes: segments.iter().fold(0_u64, |sum, stored| sum.saturating_add(stored.bytes)),
             start_ms: segments.first().map(|first| first.segment.start_ms),
@@ -277,7 +394,7 @@ impl ContinuousProfile {
             waiting_recordings: status.ring.waiting,
             dropped_recordings: status.ring.dropped,
             error: status.ended.or(status.ring.error),
-        }
+        })
     }
 
     /// Returns the recording of a range, from the ring in `directory`. Samples of the last moments are
@@ -289,9 +406,9 @@ impl ContinuousProfile {
         stop: &StopSignal,
     ) -> Result<RangeRecording, RangeError> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let last_ms = self.state().end_ms.unwrap_or(0);
+        let last_ms = self.state().and_then(|state| state.end_ms).unwrap_or(0);
         let recent_ms = u64::try_from(now.saturating_sub(RECENT).as_millis()).unwrap_or(u64::MAX);
-        if let Ok(sampler) = &self.sampler
+        if let Some(sampler) = self.sampler()
             && request.to_ms > last_ms
             && last_ms < recent_ms
         {
@@ -303,7 +420,7 @@ impl ContinuousProfile {
 
     /// Ends the sampling, writes the last recording, and exports its profiles.
     pub fn stop(&self) {
-        if let Ok(sampler) = &self.sampler {
+        if let Some(sampler) = self.sampler() {
             sampler.stop();
         }
         if let Some(export) = &self.export {
@@ -319,5 +436,59 @@ impl ProcessObserver for ContinuousProfile {
 
     fn ended(&self, process: &Arc<Watched>) {
         self.watched.remove(process);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ring(directory: &Path, keep: u64) -> ProfileRingConfig {
+        ProfileRingConfig {
+            directory: directory.to_owned(),
+            keep: Duration::from_secs(keep),
+            max_bytes: 1 << 20,
+        }
+    }
+
+    /// As far as the kernel permits no samples, the sampler is the reason for that.
+    #[test]
+    fn a_ring_is_opened_moved_and_closed_by_other_settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+        let off = ContinuousProfileConfig::default();
+        let log: ProfileLog = Arc::new(|_| {});
+        let profile = ContinuousProfile::start(off.clone(), &log).unwrap();
+        assert!(profile.state().is_none() && profile.directory().is_none());
+        profile.apply(off.clone().with_ring(Some(ring(&first, 60)))).unwrap();
+        assert!(profile.state().is_some());
+        assert_eq!(profile.directory(), Some(first.clone()));
+        let is_used = |directory: &Path| {
+            ring(directory, 60).open().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        };
+        let samples = profile.sampler().is_some();
+        assert_eq!(is_used(&first), samples);
+        // The same sampler has other limits; another frequency needs another.
+        let sampler = profile.sampler();
+        profile.apply(off.clone().with_ring(Some(ring(&first, 30)))).unwrap();
+        assert!(sampler.iter().all(|sampler| Arc::ptr_eq(sampler, &profile.sampler().unwrap())));
+        let other = off.clone().with_ring(Some(ring(&first, 30))).with_frequency(49);
+        profile.apply(other.clone()).unwrap();
+        assert!(sampler.iter().all(|sampler| !Arc::ptr_eq(sampler, &profile.sampler().unwrap())));
+        assert_eq!(is_used(&first), samples);
+        // A directory that another monitor fills leaves everything as it is.
+        let theirs = ring(&second, 60).open().unwrap();
+        let moved = other.with_ring(Some(ring(&second, 60)));
+        assert_eq!(profile.apply(moved.clone()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(profile.directory(), Some(first.clone()));
+        drop(theirs);
+        profile.apply(moved).unwrap();
+        assert_eq!((is_used(&first), is_used(&second)), (false, samples));
+        profile.apply(off).unwrap();
+        assert!(profile.state().is_none() && !is_used(&second));
+        // What was sampled is there.
+        for directory in [first, second] {
+            assert_eq!(stored_segments(&directory).unwrap().is_empty(), !samples);
+        }
     }
 }

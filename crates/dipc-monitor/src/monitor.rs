@@ -3,6 +3,7 @@
 mod arrivals;
 mod error;
 mod memory;
+mod search_pause;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::stop::await_end;
 
 use arrivals::Port;
 pub use error::MonitorError;
+use search_pause::SearchPause;
 
 /// The time between two searches for processes.
 const LOOK: Duration = Duration::from_secs(2);
@@ -320,11 +322,12 @@ impl Shared {
     /// Searches for processes, and has new ones asked, until the end.
     fn watch(self: &Arc<Self>) {
         let mut next_look = Instant::now();
+        let mut pause = SearchPause::default();
         while !self.is_over() {
             let now = Instant::now();
             if now >= next_look {
                 next_look = now + LOOK;
-                if !self.config.only_port {
+                if !self.config.only_port && pause.is_due(linux_proc_stat::process_ids().ok()) {
                     let mut endpoints = discover().endpoints;
                     endpoints.retain(|endpoint| self.config.may_watch(endpoint.pid, &endpoint.path));
                     self.update(endpoints);
@@ -334,6 +337,7 @@ impl Shared {
             let mut state = self.state();
             if std::mem::take(&mut state.look_now) {
                 next_look = Instant::now();
+                pause.reset();
                 continue;
             }
             let due = state.candidates.values().filter(|candidate| !candidate.is_asked).map(|it| it.due);

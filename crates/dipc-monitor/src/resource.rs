@@ -60,6 +60,22 @@ pub(crate) fn attributes_of_system(
     attributes
 }
 
+/// Returns the attributes of a process that has ended: its samples have them.
+pub(crate) fn attributes_of_ended(
+    pid: u32,
+    name: Option<&str>,
+    container: Option<&str>,
+    given: &[(String, String)],
+) -> Vec<(String, String)> {
+    let mut attributes = given.to_vec();
+    add(&mut attributes, "process.pid", pid.to_string());
+    add(&mut attributes, "container.id", container.unwrap_or_default().to_owned());
+    let name = name.unwrap_or_default();
+    add(&mut attributes, "service.name", name.to_owned());
+    add(&mut attributes, "process.executable.name", name.to_owned());
+    attributes
+}
+
 /// Adds an attribute, unless its key exists or the value is empty.
 fn add(attributes: &mut Vec<(String, String)>, key: &str, value: String) {
     if !value.is_empty() && attributes.iter().all(|(known, _)| known != key) {

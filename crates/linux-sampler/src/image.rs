@@ -1,28 +1,26 @@
 //! Programs and libraries: build id, unwind information, symbols.
 
+// The paths are for the fuzz target, which has this file by its path.
+#[path = "image/elf.rs"]
+mod elf;
+#[path = "image/symbol_table.rs"]
+mod symbol_table;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use framehop::ExplicitModuleSectionInfo;
 use linux_proc_stat::FileId;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::nearest_symbols::NearestSymbols;
+use elf::{ElfLayout, Section, Segment, Symbols};
 
-/// Maximum number of bytes of a file to read for one purpose. The largest libraries have some 100 MiB of
-/// symbols.
-const MAX_BYTES: u64 = 256 << 20;
-
-/// Maximum number of symbols to keep from a file.
-const MAX_SYMBOLS: usize = 2_000_000;
-
-/// Maximum number of bytes of all names to keep from a file.
-const MAX_NAME_BYTES: usize = 128 << 20;
+pub use symbol_table::{Symbol, SymbolTable};
 
 /// A program or library, as seen by a process. Its parts are read on demand.
 ///
@@ -37,13 +35,9 @@ const MAX_NAME_BYTES: usize = 128 << 20;
 #[derive(Debug)]
 pub struct Image {
     file: File,
-    build_id: Vec<u8>,
-    debug_link: Option<String>,
-    segments: Vec<Segment>,
+    layout: ElfLayout,
     /// The unwind information, once it is needed; `None` in it if it cannot be read.
     sections: OnceLock<Option<UnwindSections>>,
-    /// The size of that information, once it is needed.
-    unwind_bytes: OnceLock<u64>,
     /// The names of its functions, once they are needed.
     functions: OnceLock<SymbolTable>,
     /// The names of functions that were found one by one.
@@ -101,15 +95,6 @@ impl KnownFunctions {
     }
 }
 
-/// A loaded part of the file.
-#[derive(Debug, Clone, Copy)]
-struct Segment {
-    file_offset: u64,
-    file_size: u64,
-    address: u64,
-    is_code: bool,
-}
-
 /// The unwind information of an image, with its addresses.
 pub(crate) type UnwindSections = ExplicitModuleSectionInfo<Arc<[u8]>>;
 
@@ -127,28 +112,11 @@ impl Image {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn read(file: File) -> io::Result<Self> {
-        let (build_id, debug_link, segments) = with_object(&file, |object| {
-            let segments = object.segments().map(|segment| {
-                let (file_offset, file_size) = segment.file_range();
-                let flags = segment.flags();
-                let is_code =
-                    matches!(flags, SegmentFlags::Elf { p_flags, .. } if (p_flags & object::elf::PF_X).0 != 0);
-                Segment { file_offset, file_size, address: segment.address(), is_code }
-            });
-            let link = object.gnu_debuglink().ok().flatten();
-            (
-                object.build_id().ok().flatten().unwrap_or_default().to_vec(),
-                link.map(|(name, _)| String::from_utf8_lossy(name).into_owned()),
-                segments.take(64).collect(),
-            )
-        })?;
+        let layout = ElfLayout::read(&file)?;
         Ok(Self {
             file,
-            build_id,
-            debug_link,
-            segments,
+            layout,
             sections: OnceLock::new(),
-            unwind_bytes: OnceLock::new(),
             functions: OnceLock::new(),
             known_functions: Mutex::default(),
         })
@@ -156,17 +124,17 @@ impl Image {
 
     /// The build id, which identifies the file on symbol servers; empty if the file does not have one.
     pub fn build_id(&self) -> &[u8] {
-        &self.build_id
+        &self.layout.build_id
     }
 
     /// The name of the file with the symbols.
     pub fn debug_link(&self) -> Option<&str> {
-        self.debug_link.as_deref()
+        self.layout.debug_link.as_deref()
     }
 
     /// The image's own address for an offset of code in the file.
     pub fn address_of(&self, file_offset: u64) -> Option<u64> {
-        let segment = segment_of(&self.segments, file_offset, rustix::param::page_size() as u64)?;
+        let segment = segment_of(&self.layout.segments, file_offset, rustix::param::page_size() as u64)?;
         Some(segment.address.wrapping_add(file_offset.wrapping_sub(segment.file_offset)))
     }
 
@@ -176,7 +144,7 @@ impl Image {
             let inside = address.checked_sub(segment.address).filter(|inside| *inside < segment.file_size)?;
             segment.file_offset.checked_add(inside)
         };
-        self.segments.iter().find_map(offset)
+        self.layout.segments.iter().find_map(offset)
     }
 
     /// Returns true if it is the mapped file.
@@ -197,61 +165,50 @@ impl Image {
     /// Returns the addresses of the functions with these names, as far as the file has them: among exported
     /// symbols, or among all if it exports none, as a program that is linked statically.
     pub(crate) fn functions_named(&self, names: &[&str]) -> io::Result<Vec<Option<u64>>> {
-        with_object(&self.file, |object| {
-            let mut addresses = vec![None; names.len()];
-            let exports_none = object.dynamic_symbols().next().is_none();
-            for symbol in object.dynamic_symbols().chain(object.symbols().filter(|_| exports_none)) {
-                if symbol.kind() != SymbolKind::Text || symbol.is_undefined() {
-                    continue;
-                }
-                let Ok(name) = symbol.name_bytes() else { continue };
-                let of_name = names.iter().zip(&mut addresses).find(|(wanted, _)| wanted.as_bytes() == name);
-                if let Some((_, address)) = of_name {
-                    address.get_or_insert(symbol.address());
-                }
+        let symbols = if self.layout.has(Symbols::Exported) { Symbols::Exported } else { Symbols::All };
+        let all_names = self.layout.names(&self.file, symbols)?;
+        let mut addresses = vec![None; names.len()];
+        self.layout.each_function(&self.file, symbols, |symbol| {
+            let name = all_names.of(symbol);
+            let mut wanted = names.iter().zip(&mut addresses);
+            if let Some((_, address)) = wanted.find(|(wanted, _)| Some(wanted.as_bytes()) == name) {
+                address.get_or_insert(symbol.address);
             }
-            addresses
-        })
+            true
+        })?;
+        Ok(addresses)
     }
 
     /// The unwind information, which is read once: all processes that map the file share it.
     pub(crate) fn unwind_sections(&self) -> Option<UnwindSections> {
-        self.sections.get_or_init(|| self.read_unwind_sections().ok()).clone()
+        self.sections.get_or_init(|| self.read_unwind_sections()).clone()
     }
 
-    fn read_unwind_sections(&self) -> io::Result<UnwindSections> {
-        with_object(&self.file, |object| {
-            let range = |name: &str| {
-                let section = object.section_by_name(name)?;
-                Some::<Range<u64>>(section.address()..section.address().checked_add(section.size())?)
-            };
-            let data = |name: &str| {
-                let section = object.section_by_name(name)?;
-                section.uncompressed_data().ok().map(Arc::<[u8]>::from)
-            };
-            let header = range(".eh_frame_hdr").zip(data(".eh_frame_hdr"));
-            let frames = range(".eh_frame");
-            // Without the header, its table is made from the entries.
-            let header = header.filter(|(at, bytes)| {
-                frames.as_ref().is_some_and(|frames| is_search_table(bytes, at.start, frames))
-            });
-            let (header_range, header) = header.unzip();
-            ExplicitModuleSectionInfo {
-                base_svma: 0,
-                text_svma: range(".text"),
-                text: None,
-                stubs_svma: None,
-                stub_helper_svma: None,
-                got_svma: range(".got"),
-                unwind_info: None,
-                eh_frame_svma: frames,
-                eh_frame: data(".eh_frame"),
-                eh_frame_hdr_svma: header_range,
-                eh_frame_hdr: header,
-                debug_frame: None,
-                text_segment_svma: None,
-                text_segment: None,
-            }
+    fn read_unwind_sections(&self) -> Option<UnwindSections> {
+        let ElfLayout { text, got, eh_frame, eh_frame_hdr, .. } = &self.layout;
+        let range = |section: &Option<Section>| section.as_ref().and_then(Section::range);
+        let data = |section: &Option<Section>| section.as_ref()?.read(&self.file).ok();
+        let frames = range(eh_frame);
+        // Without the header, its table is made from the entries.
+        let header = range(eh_frame_hdr).zip(data(eh_frame_hdr)).filter(|(at, bytes)| {
+            frames.as_ref().is_some_and(|frames| is_search_table(bytes, at.start, frames))
+        });
+        let (header_range, header) = header.unzip();
+        Some(ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma: range(text),
+            text: None,
+            stubs_svma: None,
+            stub_helper_svma: None,
+            got_svma: range(got),
+            unwind_info: None,
+            eh_frame_svma: frames,
+            eh_frame: data(eh_frame),
+            eh_frame_hdr_svma: header_range,
+            eh_frame_hdr: header,
+            debug_frame: None,
+            text_segment_svma: None,
+            text_segment: None,
         })
     }
 
@@ -269,23 +226,22 @@ impl Image {
 
     /// Reads the symbols of functions at some addresses.
     fn symbols_at(&self, addresses: &BTreeSet<u64>) -> io::Result<SymbolTable> {
-        with_object(&self.file, |object| {
-            let mut nearest = NearestSymbols::new(addresses);
-            for symbol in object.symbols().chain(object.dynamic_symbols()) {
-                if symbol.kind() == SymbolKind::Text && !symbol.is_undefined() {
-                    nearest.add(symbol.address(), symbol.size(), || symbol.name_bytes());
-                }
+        let mut nearest = NearestSymbols::new(addresses);
+        for symbols in [Symbols::All, Symbols::Exported] {
+            self.layout.each_function(&self.file, symbols, |symbol| {
+                nearest.add(symbol.address, symbol.size, || symbol.name);
+                true
+            })?;
+        }
+        let mut table = SymbolTable::default();
+        for symbol in nearest.into_symbols() {
+            let name = symbol.name.read(&self.file);
+            if !name.is_empty() {
+                table.add(symbol.start, symbol.size, &name);
             }
-            let mut table = SymbolTable::default();
-            for symbol in nearest.into_symbols() {
-                let name = symbol.name.unwrap_or_default();
-                if !name.is_empty() {
-                    table.add(symbol.start, symbol.size, name);
-                }
-            }
-            table.sort();
-            table
-        })
+        }
+        table.sort();
+        Ok(table)
     }
 
     /// The bytes of unwind information, if it is not read.
@@ -293,14 +249,8 @@ impl Image {
         if self.sections.get().is_some() {
             return 0;
         }
-        let read = || {
-            let size = with_object(&self.file, |object| {
-                let size = |name: &str| object.section_by_name(name).map_or(0, |section| section.size());
-                size(".eh_frame").saturating_add(size(".eh_frame_hdr"))
-            });
-            size.unwrap_or(0)
-        };
-        *self.unwind_bytes.get_or_init(read)
+        let size = |section: &Option<Section>| section.as_ref().map_or(0, Section::size);
+        size(&self.layout.eh_frame).saturating_add(size(&self.layout.eh_frame_hdr))
     }
 
     /// Reads the symbols of functions: from the symbol table, or only exported symbols if the file is
@@ -309,20 +259,16 @@ impl Image {
     /// # Errors
     /// If the file can no longer be read.
     pub fn symbols(&self) -> io::Result<SymbolTable> {
-        with_object(&self.file, |object| {
-            let mut table = SymbolTable::default();
-            for symbol in object.symbols().chain(object.dynamic_symbols()) {
-                if symbol.kind() != SymbolKind::Text || symbol.is_undefined() {
-                    continue;
-                }
-                let Ok(name) = symbol.name_bytes() else { continue };
-                if !name.is_empty() && !table.add(symbol.address(), symbol.size(), name) {
-                    break;
-                }
-            }
-            table.sort();
-            table
-        })
+        let mut table = SymbolTable::default();
+        for symbols in [Symbols::All, Symbols::Exported] {
+            let names = self.layout.names(&self.file, symbols)?;
+            self.layout.each_function(&self.file, symbols, |symbol| match names.of(symbol) {
+                Some(name) if !name.is_empty() => table.add(symbol.address, symbol.size, name),
+                _ => true,
+            })?;
+        }
+        table.sort();
+        Ok(table)
     }
 }
 
@@ -354,91 +300,6 @@ fn is_search_table(header: &[u8], at: u64, frames: &Range<u64>) -> bool {
     start == frames.start
         && entries.len() >= count
         && entries.by_ref().take(count).all(|entry| frames.contains(&entry))
-}
-
-/// Names of functions by address.
-///
-/// ```
-/// use linux_sampler::Image;
-///
-/// let image = Image::read(std::fs::File::open(std::env::current_exe()?)?)?;
-/// let symbols = image.symbols()?;
-/// // The function at an offset of the file, as a mapping of it states.
-/// let symbol = image.address_of(0x2000).and_then(|address| symbols.at(address));
-/// println!("{:?}", symbol.map(|symbol| String::from_utf8_lossy(symbol.name).into_owned()));
-/// assert!(symbols.at(0).is_none());
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[derive(Debug, Default)]
-pub struct SymbolTable {
-    rows: Vec<Row>,
-    names: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Row {
-    start: u64,
-    /// Zero if it is not known.
-    size: u64,
-    name: u32,
-    name_len: u32,
-}
-
-/// A named range of addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Symbol<'a> {
-    /// The first address.
-    pub start: u64,
-    /// The address past the last byte: that of the next symbol if the size is not known.
-    pub end: u64,
-    /// The name as the file has it, not demangled; it need not be UTF-8.
-    pub name: &'a [u8],
-}
-
-impl SymbolTable {
-    /// Adds a row; returns false if there are too many.
-    pub(crate) fn add(&mut self, start: u64, size: u64, name: &[u8]) -> bool {
-        let at = self.names.len();
-        let end = at.saturating_add(name.len());
-        if self.rows.len() >= MAX_SYMBOLS || end > MAX_NAME_BYTES {
-            return false;
-        }
-        let (Ok(at), Ok(len)) = (u32::try_from(at), u32::try_from(name.len())) else { return false };
-        self.names.extend_from_slice(name);
-        self.rows.push(Row { start, size, name: at, name_len: len });
-        true
-    }
-
-    /// Sorts the rows; the first row added for an address is kept.
-    pub(crate) fn sort(&mut self) {
-        self.rows.sort_by_key(|row| row.start);
-        self.rows.dedup_by_key(|row| row.start);
-    }
-
-    /// The number of names.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Returns true if the table is empty.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// The symbol at an address.
-    pub fn at(&self, address: u64) -> Option<Symbol<'_>> {
-        let next = self.rows.partition_point(|row| row.start <= address);
-        let row = self.rows.get(next.checked_sub(1)?)?;
-        let following = self.rows.get(next).map_or(u64::MAX, |row| row.start);
-        let end = if row.size == 0 { following } else { row.start.saturating_add(row.size) };
-        if address >= end {
-            return None;
-        }
-        let (start, len) = (row.name as usize, row.name_len as usize);
-        let name = self.names.get(start..start.checked_add(len)?)?;
-        Some(Symbol { start: row.start, end, name })
-    }
 }
 
 /// The types of the kernel's file systems, as `statfs` returns them.
@@ -474,57 +335,10 @@ fn open_in_root(pid: i32, path: &str) -> io::Result<File> {
     File::open(by_descriptor)
 }
 
-/// Reads a file as an object; its sections are read on demand.
-fn with_object<T>(
-    file: &File,
-    read: impl FnOnce(&object::File<'_, &ReadCache<Limited<'_>>>) -> T,
-) -> io::Result<T> {
-    let cache = ReadCache::new(Limited { file, left: MAX_BYTES });
-    let object = object::File::parse(&cache)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
-    Ok(read(&object))
-}
-
-/// A file with a limit on the bytes that are read: a malformed one can have many sections of its full size.
-#[derive(Debug)]
-struct Limited<'f> {
-    file: &'f File,
-    left: u64,
-}
-
-impl Read for Limited<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
-        self.left = self.left.checked_sub(count as u64).ok_or(io::ErrorKind::FileTooLarge)?;
-        Ok(count)
-    }
-}
-
-impl Seek for Limited<'_> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::maps::ProcessMaps;
-
-    #[test]
-    fn an_address_has_the_symbol_that_contains_it() {
-        let mut table = SymbolTable::default();
-        table.add(100, 10, b"a");
-        table.add(200, 0, b"b");
-        table.add(300, 10, b"c");
-        table.sort();
-        let at = |address| table.at(address).map(|symbol| (symbol.name, symbol.end));
-        assert_eq!(at(99), None);
-        assert_eq!(at(109), Some((&b"a"[..], 110)));
-        assert_eq!(at(110), None);
-        assert_eq!(at(299), Some((&b"b"[..], 300)));
-        assert_eq!(at(310), None);
-    }
 
     #[test]
     fn the_first_page_of_code_is_not_of_the_segment_that_ends_in_it() {

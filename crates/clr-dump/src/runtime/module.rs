@@ -101,6 +101,22 @@ impl Module {
         self.metadata_at.is_some() || self.has_aot_names
     }
 
+    /// Returns the module without the metadata that was read: megabytes, for a module that is kept. It is
+    /// read again where it is asked for.
+    #[must_use]
+    pub fn without_metadata(&self) -> Self {
+        Self {
+            address: self.address,
+            path: self.path.clone(),
+            base: self.base,
+            size: self.size,
+            is_dynamic: self.is_dynamic,
+            metadata: OnceLock::new(),
+            metadata_at: self.metadata_at,
+            has_aot_names: self.has_aot_names,
+        }
+    }
+
     /// Returns the metadata, which is read the first time; `None` if the memory lacks it, or if it has more
     /// than `left` bytes.
     pub(crate) fn metadata(&self, memory: &dyn Memory, left: &Cell<usize>) -> Option<&[u8]> {

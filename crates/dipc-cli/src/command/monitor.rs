@@ -249,8 +249,8 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     observers.extend(black_boxes.iter().map(|boxes| Arc::clone(boxes) as Arc<dyn ProcessObserver>));
     messages::show_times();
     let profiles = export.as_ref().and_then(|export| export.profiles.clone());
-    let profile =
-        profile::start(&args.profile, &configuration.continuous_profiling, args.filters.clone(), profiles)?;
+    let configured = &configuration.continuous_profiling;
+    let profile = profile::start(&args.profile, configured, &args.filters, profiles, source.is_some())?;
     observers.extend(profile.iter().map(|profile| Arc::clone(profile) as Arc<dyn ProcessObserver>));
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
     let config = server_config(args, tokens.clone(), &configuration)?;
@@ -288,6 +288,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
                 metrics: metrics.as_deref(),
                 server: &server,
                 monitor: &monitor,
+                profile: profile.as_deref(),
                 has_bundles: black_boxes.is_some(),
                 has_export: export.is_some(),
             };

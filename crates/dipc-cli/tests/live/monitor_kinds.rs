@@ -103,10 +103,12 @@ fn the_last_exceptions_are_known_afterwards() {
     let refused = exceptions("http://127.0.0.1:1", &[]).with_code(3);
     refused.assert_error_names(&["the monitor at", "refused"]);
     assert!(refused.stderr.contains("help: 'dipc monitor' keeps"), "{}", refused.stderr);
+    let socket = format!("unix:{}", workload.folder().join("http").display());
+    let urls = format!("http://127.0.0.1:0;{socket}");
     let mut running = Running::start(dipc([
         "monitor",
         "--urls",
-        "http://127.0.0.1:0",
+        &urls,
         "--filter",
         &filter,
         "--metrics",
@@ -136,6 +138,8 @@ fn the_last_exceptions_are_known_afterwards() {
     });
     let [first, ..] = &list().unwrap()[..] else { panic!() };
     assert!(first["typeName"].as_str().is_some_and(|name| name.contains("Exception")), "{first}");
+    let at_socket = run(["exceptions", "-p", &pid, "--monitor", &socket, "--format", "json"]).with_code(0);
+    assert_eq!(at_socket.json()[0], *first);
     let text = exceptions(&[]).with_code(0).text();
     assert!(text.contains(first["typeName"].as_str().unwrap()), "{text}");
     running.signal(Signal::INT);

@@ -313,3 +313,61 @@ fn a_monitor_that_may_not_sample_says_so_and_goes_on() {
     running.signal(Signal::INT);
     running.finish().with_code(0);
 }
+
+/// The section `ContinuousProfiling` is applied when its file changes, and no recording is lost.
+#[test]
+fn settings_of_samples_apply_while_the_monitor_runs() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    if !may_sample() {
+        return;
+    }
+    workload.send("spin 600000");
+    let folder = workload.folder().to_owned();
+    let file = folder.join("settings.json");
+    let write =
+        |settings: Value| fs::write(&file, serde_json::json!({"ContinuousProfiling": settings}).to_string());
+    write(serde_json::json!({})).unwrap();
+    let socket = folder.join("http");
+    let urls = format!("unix:{}", socket.display());
+    let fixed = ["monitor", "--urls", &urls, "--metrics", "false", "--keep", "0s"];
+    let settings = ["--configuration-file-path", file.to_str().unwrap()];
+    let mut running = Running::start(dipc(fixed.into_iter().chain(settings)));
+    running.until_said("Listening at   : ");
+    let monitor = Monitor { running, socket };
+    assert!(monitor.get("/profile?from=60").starts_with("HTTP/1.1 404 "));
+    assert_eq!(monitor.json("/health")["profile"], Value::Null);
+    // Neither a recording nor its time ends by itself.
+    let directory = folder.join("ring").display().to_string();
+    let mut settings = serde_json::json!({"Keep": "01:00:00", "DirectoryPath": directory,
+        "SegmentDuration": "00:10:00", "Frequency": 97});
+    write(settings.clone()).unwrap();
+    let samples = || monitor.json("/health")["profile"]["samples"].as_u64().unwrap_or(0);
+    await_that("the machine is sampled", || samples() >= 10);
+    assert!(segments(&folder).is_empty());
+    // Other settings complete the recording.
+    let before = samples();
+    settings["Frequency"] = 49.into();
+    settings["Filters"] = serde_json::json!([{"Key": "ProcessId", "Value": workload.pid().to_string()}]);
+    write(settings.clone()).unwrap();
+    await_that("the recording is complete", || segments(&folder).len() == 1);
+    await_that("one process is sampled", || samples() >= before + 10);
+    // The limits of the ring, and the time of a recording, are those of the one that goes on.
+    settings["SegmentDuration"] = "00:00:01".into();
+    write(settings.clone()).unwrap();
+    await_that("recordings of a second", || segments(&folder).len() >= 4);
+    let report = |from: &Path| -> Value {
+        let report = run(["report", from.to_str().unwrap(), "topN", "--by-process", "--format", "json"]);
+        serde_json::from_slice(&report.with_code(0).stdout).unwrap()
+    };
+    let rows = |file: &Path| report(file)["processes"].as_array().unwrap().len();
+    let (first, last) = (segments(&folder)[0].clone(), segments(&folder)[2].clone());
+    assert!(rows(&first) >= 1 && rows(&last) == 1, "{} {}", report(&first), report(&last));
+    settings["Keep"] = "00:00:00".into();
+    write(settings).unwrap();
+    await_that("nothing is sampled", || monitor.json("/health")["profile"] == Value::Null);
+    monitor.running.signal(Signal::INT);
+    let finished = monitor.running.finish().with_code(0);
+    for text in ["97 samples a second", "49 samples a second", "all of it applies"] {
+        assert!(finished.stderr.contains(text), "{}", finished.stderr);
+    }
+}

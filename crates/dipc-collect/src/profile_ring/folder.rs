@@ -66,6 +66,15 @@ impl ProfileRing {
         &self.directory
     }
 
+    /// Applies other limits, and removes the oldest segments beyond them.
+    ///
+    /// # Errors
+    /// If the folder cannot be read. The limits apply.
+    pub fn set_limits(&mut self, limits: Retention) -> io::Result<()> {
+        self.limits = limits;
+        self.remove_old()
+    }
+
     /// Writes a segment, and removes the oldest beyond the limits.
     ///
     /// # Errors
@@ -201,6 +210,19 @@ mod tests {
         let short = limits.with_age(Some(Duration::ZERO));
         ProfileRing::open(&directory, short).unwrap();
         assert_eq!(ends(&directory), [now - 1000]);
+    }
+
+    #[test]
+    fn other_limits_apply_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ring = ProfileRing::open(folder.path(), Retention::default()).unwrap();
+        for end in [3000, 4000, 5000] {
+            ring.store(segment(end), &[7; 10]).unwrap();
+        }
+        ring.set_limits(Retention::default().with_bytes(Some(25))).unwrap();
+        assert_eq!(ends(folder.path()), [4000, 5000]);
+        ring.store(segment(6000), &[7; 10]).unwrap();
+        assert_eq!(ends(folder.path()), [5000, 6000]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::folder::ProfileRing;
 use super::segment::Segment;
+use crate::retention::Retention;
 use crate::retry_wait::RetryWait;
 
 /// Maximum number of bytes of segments that wait.
@@ -72,6 +73,12 @@ impl SegmentStore {
     /// The counts, which stay up to date.
     pub fn totals(&self) -> Arc<Mutex<RingTotals>> {
         Arc::clone(&self.totals)
+    }
+
+    /// Applies other limits to the ring.
+    pub fn set_limits(&mut self, limits: Retention) {
+        // What cannot be removed now is with the next segment.
+        let _ = self.ring.set_limits(limits);
     }
 
     /// Writes a segment, after those that wait.

@@ -25,7 +25,7 @@ pub(crate) fn build(root: &Node, findings: &mut Findings) -> Configuration {
     let mut configuration = Configuration {
         diagnostic_port: diagnostic_port(root.get("DiagnosticPort")),
         storage: storage(root.get("Storage")),
-        default_process: default_process(root.get("DefaultProcess"), findings),
+        default_process: filters_of("DefaultProcess", root.get("DefaultProcess"), findings),
         global_counter: global_counter(root.get("GlobalCounter")),
         metrics: metrics(root.get("Metrics")),
         continuous_profiling: continuous_profiling(root.get("ContinuousProfiling"), findings),
@@ -105,10 +105,11 @@ fn api_key(section: View<'_>, findings: &mut Findings) -> Option<ApiKey> {
     }
 }
 
-fn default_process(section: View<'_>, findings: &mut Findings) -> Vec<Filter> {
+/// The filters of a section with this name.
+fn filters_of(name: &str, section: View<'_>, findings: &mut Findings) -> Vec<Filter> {
     let mut filters = Vec::new();
     for (number, item) in section.items("Filters").into_iter().enumerate() {
-        let path = format!("DefaultProcess:Filters:{number}");
+        let path = format!("{name}:Filters:{number}");
         filters.extend(filter(item, &path, findings));
     }
     filters
@@ -169,6 +170,8 @@ fn continuous_profiling(section: View<'_>, findings: &mut Findings) -> Continuou
         max_bytes: section.integer::<u64>("MaxSizeMegabytes").map(|size| size.saturating_mul(1 << 20)),
         directory: section.owned("DirectoryPath").map(PathBuf::from),
         segment,
+        kernel_frames: section.boolean("KernelFrames"),
+        filters: filters_of("ContinuousProfiling", section, findings),
     }
 }
 

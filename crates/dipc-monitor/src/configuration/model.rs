@@ -198,6 +198,10 @@ pub struct ContinuousProfiling {
     pub directory: Option<PathBuf>,
     /// The time of each recording of samples: a [segment](SEGMENTS).
     pub segment: Option<Duration>,
+    /// True if stacks have the kernel's frames.
+    pub kernel_frames: Option<bool>,
+    /// The filters that all match the sampled processes, after those of the monitor.
+    pub filters: Vec<Filter>,
 }
 
 /// The permitted times of a recording of samples: it is in memory until it ends.

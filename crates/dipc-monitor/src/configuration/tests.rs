@@ -372,7 +372,8 @@ fn the_sources_of_the_system_have_the_precedence_of_dotnet_monitor() {
 #[test]
 fn the_samples_of_the_machine_are_configured() {
     let text = r#"{"ContinuousProfiling": {"Keep": "1.00:00:00", "Frequency": 49, "MaxSizeMegabytes": 512,
-        "DirectoryPath": "/ring", "SegmentDuration": "00:00:30"}}"#;
+        "DirectoryPath": "/ring", "SegmentDuration": "00:00:30", "KernelFrames": false,
+        "Filters": [{"Key": "ProcessName", "Value": "shop"}]}}"#;
     let checked = Configuration::read(&ConfigurationSources::new().with_text("test.json", text));
     assert!(checked.findings.is_empty(), "{}", lines(&checked));
     let expected = ContinuousProfiling {
@@ -381,6 +382,12 @@ fn the_samples_of_the_machine_are_configured() {
         max_bytes: Some(512 << 20),
         directory: Some("/ring".into()),
         segment: Some(Duration::from_secs(30)),
+        kernel_frames: Some(false),
+        filters: vec![Filter {
+            key: FilterKey::ProcessName,
+            value: "shop".to_owned(),
+            match_type: MatchType::Exact,
+        }],
     };
     assert_eq!(checked.configuration.continuous_profiling, expected);
     let text = r#"{"ContinuousProfiling": {"Frequency": 1000, "SegmentDuration": "00:11:00", "Kept": 1}}"#;

@@ -1,5 +1,6 @@
 //! Profiles of all sampled processes for a collector of OpenTelemetry, one of each process and recording.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,9 +11,10 @@ use std::thread::{self, JoinHandle};
 use clr_counters::otlp::Request;
 use clr_events::CodeMap;
 use dipc_collect::kernel_samples::{SegmentReceiver, pid_of_id};
-use nettrace::{Interest, Reader};
+use nettrace::Reader;
 use nettrace_export::{Metric, Options, Process, ProfileReader, otlp_request_by_process};
 
+use super::process_lives::ProcessLives;
 use super::selection::WatchedProcesses;
 use super::{ProfileLog, ProfileMessage};
 use crate::otlp::{OtlpSignal, OtlpSink};
@@ -23,6 +25,10 @@ use crate::resource;
 const MAX_WAITING: usize = 2;
 /// Maximum size of the names of methods of all processes, in bytes.
 const MAX_CODE_SIZE: usize = 64 << 20;
+/// Maximum number of processes with attributes that are kept for a recording in which they end, and the
+/// number of recordings without samples of a process for which they are kept.
+const MAX_KNOWN: usize = 4096;
+const MAX_AGE: u64 = 60;
 /// The name of this program in OpenTelemetry scopes.
 const EXPORTER: &str = concat!("dipc ", env!("CARGO_PKG_VERSION"));
 
@@ -42,10 +48,16 @@ impl fmt::Debug for ProfileExportConfig {
     }
 }
 
+/// A recording, with its number among all, of which some are dropped.
+struct Numbered {
+    number: u64,
+    bytes: Vec<u8>,
+}
+
 /// The thread that makes profiles of recordings.
 #[derive(Debug)]
 pub(super) struct ProfileExport {
-    recordings: Mutex<Option<SyncSender<Vec<u8>>>>,
+    recordings: Mutex<Option<SyncSender<Numbered>>>,
     log: Log,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// True at the end: no process is asked for its environment then, which can take seconds for each.
@@ -71,8 +83,8 @@ impl ProfileExport {
         let of_thread = Arc::clone(&log);
         let thread = thread::Builder::new().name("profiles".to_owned());
         let is_ending = Arc::new(AtomicBool::new(false));
-        let resources = Resources { config, watched, is_ending: Arc::clone(&is_ending) };
-        let thread = thread.spawn(move || export(&received, &resources, &of_thread))?;
+        let resources = Resources::new(config, watched, Arc::clone(&is_ending));
+        let thread = thread.spawn(move || export(&received, resources, &of_thread))?;
         let (recordings, thread) = (Mutex::new(Some(recordings)), Mutex::new(Some(thread)));
         Ok(Self { recordings, log: Log(log), thread, is_ending })
     }
@@ -81,8 +93,11 @@ impl ProfileExport {
     pub(super) fn receiver(&self) -> SegmentReceiver {
         let recordings = lock(&self.recordings).clone();
         let Log(log) = self.log.clone();
+        let mut number = 0_u64;
         Box::new(move |_, bytes| {
-            let is_taken = recordings.as_ref().is_some_and(|all| all.try_send(bytes.to_vec()).is_ok());
+            number = number.wrapping_add(1);
+            let recording = || Numbered { number, bytes: bytes.to_vec() };
+            let is_taken = recordings.as_ref().is_some_and(|all| all.try_send(recording()).is_ok());
             if !is_taken {
                 log(&ProfileMessage::NotExported("they are made too slowly".to_owned()));
             }
@@ -109,47 +124,114 @@ struct Resources {
     config: ProfileExportConfig,
     watched: WatchedProcesses,
     is_ending: Arc<AtomicBool>,
+    /// The attributes of processes that ran at the end of an earlier recording, by number: their environment
+    /// is gone when they have ended.
+    known: HashMap<u32, Known>,
+    /// The number of the recording.
+    recording: u64,
 }
 
-fn export(recordings: &Receiver<Vec<u8>>, resources: &Resources, log: &ProfileLog) {
-    while let Ok(bytes) = recordings.recv() {
-        match request(&bytes, |process| resources.of(process)) {
-            Ok(Some(request)) => resources.config.sink.send(OtlpSignal::Profiles, request),
-            Ok(None) => {}
+#[derive(Debug)]
+struct Known {
+    attributes: Vec<(String, String)>,
+    recording: u64,
+}
+
+fn export(recordings: &Receiver<Numbered>, mut resources: Resources, log: &ProfileLog) {
+    while let Ok(Numbered { number, bytes }) = recordings.recv() {
+        resources.begin(number);
+        match request(&bytes, |process, lives| resources.of(process, lives)) {
+            Ok((request, lives)) => {
+                resources.forget_ended(&lives);
+                if let Some(request) = request {
+                    resources.config.sink.send(OtlpSignal::Profiles, request);
+                }
+            }
             Err(error) => log(&ProfileMessage::NotExported(error.to_string())),
         }
     }
 }
 
-/// Makes the request with the profiles of a recording; `None` if nothing was sampled.
+/// Makes the request with the profiles of a recording, `None` if nothing was sampled.
 fn request(
     bytes: &[u8],
-    resource_of: impl FnMut(&Process) -> Vec<(String, String)>,
-) -> Result<Option<Request>, nettrace::Error> {
+    mut resource_of: impl FnMut(&Process, &ProcessLives) -> Vec<(String, String)>,
+) -> Result<(Option<Request>, ProcessLives), nettrace::Error> {
     let options = Options::new(Metric::Cpu).with_tracks(false).with_kinds(false);
     let mut limit_code = |code: &mut CodeMap| *code = CodeMap::with_limit(MAX_CODE_SIZE);
-    let reader = ProfileReader::new(options).with_interest(|_| Interest::None).with_code(&mut limit_code);
-    let read = reader.read_file(|| Reader::new(bytes), |_| {})?;
-    let request = otlp_request_by_process(&read.profile, EXPORTER, resource_of);
-    Ok((request.profiles > 0).then(|| Request::new(request.body, request.profiles)))
+    let reader = ProfileReader::new(options).with_interest(ProcessLives::interest).with_code(&mut limit_code);
+    let mut lives = ProcessLives::default();
+    let read = reader.read_file(|| Reader::new(bytes), |event| lives.add(event))?;
+    lives.start_ns = read.events.info().map_or(0, |info| info.start_ticks.0);
+    let request = otlp_request_by_process(&read.profile, EXPORTER, |process| resource_of(process, &lives));
+    Ok(((request.profiles > 0).then(|| Request::new(request.body, request.profiles)), lives))
 }
 
 impl Resources {
+    fn new(config: ProfileExportConfig, watched: WatchedProcesses, is_ending: Arc<AtomicBool>) -> Self {
+        Self { config, watched, is_ending, known: HashMap::new(), recording: 0 }
+    }
+
+    /// Begins with the recording of this number.
+    fn begin(&mut self, number: u64) {
+        if number != self.recording.wrapping_add(1) {
+            // Ends of processes are in a recording that was dropped.
+            self.known.clear();
+        }
+        self.recording = number;
+    }
+
     /// The attributes of a process.
-    fn of(&self, process: &Process) -> Vec<(String, String)> {
-        let pid = pid_of_id(process.id);
+    fn of(&mut self, process: &Process, lives: &ProcessLives) -> Vec<(String, String)> {
+        self.of_process(process.id, process.name.as_deref(), process.container.as_deref(), lives)
+    }
+
+    /// The attributes of the process with an id in the recording.
+    fn of_process(
+        &mut self,
+        id: u64,
+        name: Option<&str>,
+        container: Option<&str>,
+        lives: &ProcessLives,
+    ) -> Vec<(String, String)> {
+        let pid = pid_of_id(id);
+        let given = &self.config.attributes;
+        let is_running = lives.is_running(id);
+        let known = self.known.get(&pid).filter(|_| !is_running && !lives.was_born(id));
+        if let Some(known) = known {
+            return known.attributes.clone();
+        }
         let is_ending = self.is_ending.load(Ordering::Relaxed);
-        let watched = self.watched.with_pid(pid).filter(|of| !is_ending || resource::is_known(of));
+        let watched =
+            self.watched.with_pid(pid).filter(|of| is_running && (!is_ending || resource::is_known(of)));
         let mut attributes = if let Some(watched) = watched {
-            resource::attributes(&watched, &self.config.attributes)
+            resource::attributes(&watched, given)
+        } else if is_running {
+            resource::attributes_of_system(pid, name, container, given)
         } else {
-            let (name, container) = (process.name.as_deref(), process.container.as_deref());
-            resource::attributes_of_system(pid, name, container, &self.config.attributes)
+            resource::attributes_of_ended(pid, name, container, given)
         };
         if attributes.iter().all(|(key, _)| key != "process.pid") {
             attributes.push(("process.pid".to_owned(), pid.to_string()));
         }
-        attributes
+        // It may have ended meanwhile, and another have its number.
+        if is_running && lives.is_running(id) {
+            if self.known.len() < MAX_KNOWN || self.known.contains_key(&pid) {
+                let known = Known { attributes: attributes.clone(), recording: self.recording };
+                self.known.insert(pid, known);
+            }
+            return attributes;
+        }
+        if is_running { resource::attributes_of_ended(pid, name, container, given) } else { attributes }
+    }
+
+    /// Removes the attributes of processes that have ended, or were not sampled for long.
+    fn forget_ended(&mut self, lives: &ProcessLives) {
+        let (now, changed) = (self.recording, lives.changed());
+        self.known.retain(|pid, known| {
+            // A process that was started in the recording is known by that.
+            known.recording == now || !changed.contains(pid) && now.wrapping_sub(known.recording) < MAX_AGE
+        });
     }
 }
 
@@ -159,11 +241,53 @@ mod tests {
 
     use super::*;
 
+    #[derive(Debug)]
+    struct NoSink;
+
+    impl OtlpSink for NoSink {
+        fn send(&self, _: OtlpSignal, _: Request) {}
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_that_has_ended_has_the_attributes_of_its_recordings_before() {
+        let config = ProfileExportConfig { sink: Arc::new(NoSink), attributes: Vec::new() };
+        let mut resources = Resources::new(config, WatchedProcesses::default(), Arc::default());
+        let since = ProcessLives::since;
+        let value = |attributes: &[(String, String)], key: &str| {
+            attributes.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
+        };
+        let own = std::process::id();
+        let of = |resources: &mut Resources, lives: &ProcessLives| {
+            let attributes = resources.of_process(own.into(), Some("shop"), None, lives);
+            assert_eq!(value(&attributes, "process.pid"), Some(own.to_string()));
+            (value(&attributes, "service.name"), value(&attributes, "process.executable.path"))
+        };
+        let path = std::env::current_exe().unwrap().display().to_string();
+        let (name, running) = (Some("shop".to_owned()), (Some("shop".to_owned()), Some(path)));
+        // In the second, the process with the number is another.
+        for (number, lives) in [(1, since(u64::MAX)), (2, since(0))] {
+            resources.begin(number);
+            assert_eq!(of(&mut resources, &lives), running);
+            resources.forget_ended(&lives);
+        }
+        // Its end may be in the third.
+        resources.begin(4);
+        assert_eq!(of(&mut resources, &since(0)), (name.clone(), None));
+        // It is not the one whose end was in the recording before.
+        resources.begin(5);
+        assert_eq!(of(&mut resources, &since(u64::MAX)), running);
+        resources.begin(6);
+        resources.forget_ended(&since(0).with_end(own.into()));
+        resources.begin(7);
+        assert_eq!(of(&mut resources, &since(0)), (name, None));
+    }
+
     #[test]
     fn recordings_without_samples_have_no_request() {
         let mut recording = Recording::new();
         recording.at(5).thread(7).exception("System.TimeoutException", "no answer");
-        assert!(request(&recording.bytes(), |_| Vec::new()).unwrap().is_none());
-        assert!(request(b"Nettr", |_| Vec::new()).is_err());
+        assert!(request(&recording.bytes(), |_, _| Vec::new()).unwrap().0.is_none());
+        assert!(request(b"Nettr", |_, _| Vec::new()).is_err());
     }
 }

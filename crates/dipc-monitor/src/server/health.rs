@@ -113,7 +113,7 @@ impl<'h> Health<'h> {
                 let totals = OtlpSignal::ALL.into_iter().map(|it| (it.name(), export.totals(it)));
                 totals.filter_map(|(name, totals)| Some((name, totals?))).collect()
             }),
-            profile: service.profiles.as_ref().map(|profiles| profiles.state()),
+            profile: service.profiles.as_ref().and_then(|profiles| profiles.state()),
             cpu_seconds: usage.cpu_seconds,
             resident_bytes: usage.resident_bytes,
         }

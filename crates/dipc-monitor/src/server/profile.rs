@@ -55,10 +55,8 @@ impl ProfileRequest {
 impl Service {
     /// Answers with the recording of a time range, or a report of it.
     pub(super) async fn profile(&self, query: &Query) -> Result<Response<AnswerBody>, Problem> {
-        let ring = self
-            .profiles
-            .as_ref()
-            .and_then(|profile| Some((Arc::clone(profile), profile.directory()?.to_owned())));
+        let ring =
+            self.profiles.as_ref().and_then(|profile| Some((Arc::clone(profile), profile.directory()?)));
         let Some((profile, directory)) = ring else {
             let detail = "samples of the machine are not kept: start the monitor with --profile-keep 24h";
             return Err(Problem::new(StatusCode::NOT_FOUND, "Not Found", detail));

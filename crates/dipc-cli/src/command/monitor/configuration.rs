@@ -7,8 +7,8 @@ use dipc_monitor::configuration::{
     CheckedConfiguration, Configuration, ConfigurationSources, Finding, Severity,
 };
 use dipc_monitor::{
-    EgressQueue, ListenAddress, Metrics, Monitor, Operations, Retention, RuleMessage, Rules, RulesConfig,
-    Server, Tokens,
+    ContinuousProfile, EgressQueue, ListenAddress, Metrics, Monitor, Operations, Retention, RuleMessage,
+    Rules, RulesConfig, Server, Tokens,
 };
 
 use super::MonitorArgs;
@@ -158,6 +158,7 @@ pub(super) struct Running<'r> {
     pub(super) metrics: Option<&'r Metrics>,
     pub(super) server: &'r Server,
     pub(super) monitor: &'r Monitor,
+    pub(super) profile: Option<&'r ContinuousProfile>,
     /// True if black boxes, or the export, have counters of their own.
     pub(super) has_bundles: bool,
     pub(super) has_export: bool,
@@ -167,13 +168,18 @@ impl Running<'_> {
     /// Applies a configuration. Returns the parts of it that differ from `started`, and need a restart.
     ///
     /// # Errors
-    /// If a counter's name cannot be requested. Then nothing has changed.
+    /// If a counter's name cannot be requested, or the directory of samples not be used. Then nothing has
+    /// changed.
     fn apply(
         &self,
         configuration: &Configuration,
         started: &Configuration,
     ) -> Result<Vec<&'static str>, Failure> {
         let counters = super::metrics(self.args, configuration)?;
+        if let Some(profile) = self.profile {
+            let configured = &configuration.continuous_profiling;
+            super::profile::apply(profile, &self.args.profile, configured, &self.args.filters)?;
+        }
         let mut later = later_sections(self.args, configuration, started);
         match (self.metrics, counters) {
             (Some(metrics), Some(counters)) => {
@@ -207,7 +213,6 @@ fn later_sections(args: &MonitorArgs, new: &Configuration, started: &Configurati
             "Metrics:Endpoints",
             args.metric_urls.is_empty() && new.metrics.endpoints != started.metrics.endpoints,
         ),
-        ("ContinuousProfiling", new.continuous_profiling != started.continuous_profiling),
     ];
     differences.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
 }

@@ -68,42 +68,77 @@ impl ProfileArgs {
             max_bytes: self.profile_bytes.or(configured.max_bytes),
             directory: self.profile_directory.clone().or_else(|| configured.directory.clone()),
             segment: self.profile_segment.or(configured.segment),
+            kernel_frames: configured.kernel_frames,
+            filters: configured.filters.clone(),
         }
     }
 }
 
-/// Begins to sample the machine, if samples are to be kept or sent.
+/// Begins to sample the machine, if samples are to be kept or sent. With `may_change`, a configuration can
+/// ask for it later.
 pub(super) fn start(
     args: &ProfileArgs,
     configured: &ContinuousProfiling,
-    filters: Vec<Filter>,
+    filters: &[Filter],
     export: Option<ProfileExportConfig>,
+    may_change: bool,
 ) -> Result<Option<Arc<ContinuousProfile>>, Failure> {
-    let settings = args.settings(configured);
-    let keep = settings.keep.filter(|keep| !keep.is_zero());
-    if keep.is_none() && export.is_none() {
+    let config = config(args, configured, filters)?.with_export(export);
+    if config.ring.is_none() && config.export.is_none() && !may_change {
         return Ok(None);
     }
-    let ring = keep.map(|keep| ring(&settings, keep)).transpose()?;
-    let shown = ring.as_ref().map(|ring| ring.directory.display().to_string()).unwrap_or_default();
-    let mut config =
-        ContinuousProfileConfig::default().with_ring(ring).with_export(export).with_filters(filters);
-    if let Some(frequency) = settings.frequency {
-        config = config.with_frequency(frequency);
-    }
-    if let Some(segment) = settings.segment {
-        config = config.with_segment(segment);
-    }
+    let shown = shown(&config);
     let log: ProfileLog = Arc::new(report);
-    let profile = ContinuousProfile::start(config, &log).map_err(|error| {
-        let what = match error.kind() {
-            ErrorKind::WouldBlock => "another monitor uses it".to_owned(),
-            _ => error.to_string(),
-        };
-        Failure::new(Exit::Failed, format_args!("monitor: the samples in {shown}: {what}"))
-            .with_help("--profile-directory names another directory")
-    })?;
+    let profile = ContinuousProfile::start(config, &log).map_err(|error| unusable(&shown, &error))?;
     Ok(Some(Arc::new(profile)))
+}
+
+/// Applies a configuration that was read again.
+///
+/// # Errors
+/// If its directory cannot be used.
+pub(super) fn apply(
+    profile: &ContinuousProfile,
+    args: &ProfileArgs,
+    configured: &ContinuousProfiling,
+    filters: &[Filter],
+) -> Result<(), Failure> {
+    let config = config(args, configured, filters)?;
+    let shown = shown(&config);
+    profile.apply(config).map_err(|error| unusable(&shown, &error))
+}
+
+fn config(
+    args: &ProfileArgs,
+    configured: &ContinuousProfiling,
+    filters: &[Filter],
+) -> Result<ContinuousProfileConfig, Failure> {
+    let settings = args.settings(configured);
+    let keep = settings.keep.filter(|keep| !keep.is_zero());
+    let ring = keep.map(|keep| ring(&settings, keep)).transpose()?;
+    let filters = filters.iter().chain(&settings.filters).cloned().collect();
+    let usual = ContinuousProfileConfig::default();
+    Ok(usual
+        .clone()
+        .with_ring(ring)
+        .with_filters(filters)
+        .with_frequency(settings.frequency.unwrap_or(usual.frequency))
+        .with_segment(settings.segment.unwrap_or(usual.segment))
+        .with_kernel_frames(settings.kernel_frames.unwrap_or(usual.kernel_frames)))
+}
+
+/// The directory of the samples, for messages.
+fn shown(config: &ContinuousProfileConfig) -> String {
+    config.ring.as_ref().map(|ring| ring.directory.display().to_string()).unwrap_or_default()
+}
+
+fn unusable(directory: &str, error: &std::io::Error) -> Failure {
+    let what = match error.kind() {
+        ErrorKind::WouldBlock => "another monitor uses it".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::new(Exit::Failed, format_args!("monitor: the samples in {directory}: {what}"))
+        .with_help("--profile-directory names another directory")
 }
 
 fn ring(settings: &ContinuousProfiling, keep: Duration) -> Result<ProfileRingConfig, Failure> {

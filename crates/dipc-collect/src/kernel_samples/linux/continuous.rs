@@ -4,6 +4,7 @@
 //! methods in it: these are read from the memory of the processes while they run, with no session in any of
 //! them. A segment names the processes and the code that were sampled in it, not all that exist.
 
+mod own_processes;
 mod source;
 
 use std::collections::HashSet;
@@ -26,6 +27,7 @@ use crate::kernel_samples::{
 use crate::names::SampledNames;
 use crate::observer::{Note, Observer};
 use crate::profile_ring::{RingTotals, Segment, SegmentStore};
+use crate::retention::Retention;
 use source::{OpenSource, Source};
 
 /// The pages of each processor's buffer: 512 KiB, for the samples of some seconds and the mappings of many
@@ -63,6 +65,14 @@ struct State {
     wanted_ns: u64,
     /// The time up to which they were given to the ring.
     complete_ns: u64,
+    /// Settings that are to apply from now on.
+    changes: Changes,
+}
+
+#[derive(Debug, Default)]
+struct Changes {
+    segment: Option<Duration>,
+    limits: Option<Retention>,
 }
 
 impl Shared {
@@ -85,7 +95,9 @@ impl ContinuousSampler {
     ) -> Result<Self, SampleError> {
         let sample_settings =
             SampleSettings::of_processors(settings.frequency.min(affordable_frequency()), false);
-        let config = SamplerConfig::new(Scope::Machine).with_frequency(sample_settings.frequency);
+        let config = SamplerConfig::new(Scope::Machine)
+            .with_frequency(sample_settings.frequency)
+            .with_kernel_stacks(settings.kernel_frames);
         allow_open_files();
         let SegmentSinks { ring, receiver, select } = sinks;
         let OpenSource { source, access } = Source::open(config, select.map(ProcessFilter::new))?;
@@ -133,6 +145,16 @@ impl ContinuousSampler {
         let ring = self.shared.totals.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let state = self.shared.state();
         ContinuousStatus { samples: state.samples, lost: state.lost, ring, ended: state.ended.clone() }
+    }
+
+    /// Applies another time of a segment, to the current one as well.
+    pub fn set_segment(&self, segment: Duration) {
+        self.shared.state().changes.segment = Some(segment);
+    }
+
+    /// Applies other limits to the ring, within a moment.
+    pub fn set_limits(&self, limits: Retention) {
+        self.shared.state().changes.limits = Some(limits);
     }
 
     /// Ends the current segment, so that the ring has everything up to now. Returns false if that takes
@@ -211,7 +233,7 @@ impl Segments {
             recording.with_runtime_unwinder(Box::new(super::managed_code::ManagedCodes::default()));
         Ok(Self {
             description,
-            length_ns: u64::try_from(length.as_nanos()).unwrap_or(u64::MAX),
+            length_ns: nanoseconds(length),
             outputs,
             recording,
             names: SampledNames::default(),
@@ -231,6 +253,7 @@ impl Segments {
             while let Some(batch) = source.next() {
                 self.add(&mut source, &batch?)?;
                 self.count(shared);
+                self.change(std::mem::take(&mut shared.state().changes));
                 if self.is_due(shared) {
                     self = self.cut(&source)?;
                     shared.state().complete_ns = self.start_ns;
@@ -283,6 +306,15 @@ impl Segments {
         state.lost = self.lost + counts.lost;
     }
 
+    fn change(&mut self, changes: Changes) {
+        if let Some(segment) = changes.segment {
+            self.length_ns = nanoseconds(segment);
+        }
+        if let (Some(limits), Some(store)) = (changes.limits, &mut self.outputs.store) {
+            store.set_limits(limits);
+        }
+    }
+
     /// Returns true if the segment is to end: it is long, or somebody wants it.
     fn is_due(&self, shared: &Shared) -> bool {
         let wanted_ns = shared.state().wanted_ns;
@@ -295,19 +327,23 @@ impl Segments {
     fn note_end(&mut self, kind: &RecordKind<'_>, pid: i32) {
         match kind {
             RecordKind::Ended { thread } if thread.pid == thread.tid => {
-                self.ended.insert(thread.pid.unsigned_abs());
+                self.ended(thread.pid.unsigned_abs());
             }
-            RecordKind::Name { exec: true, .. } => {
-                self.ended.insert(pid.unsigned_abs());
-            }
+            RecordKind::Name { exec: true, .. } => self.ended(pid.unsigned_abs()),
             _ => {}
         }
+    }
+
+    fn ended(&mut self, pid: u32) {
+        self.ended.insert(pid);
+        self.names.ended(pid);
     }
 
     /// Ends the segment and gives it to the recipients.
     fn end(&mut self, end_ns: u64) -> Result<(), SampleError> {
         // The names of the kernel's functions are kept for the segments that follow.
         self.recording.flush().map_err(SampleError::Record)?;
+        self.names.read_all();
         self.names.write(&mut self.recording, |_| true).map_err(SampleError::Record)?;
         let counts = self.recording.finish(end_ns).map_err(SampleError::Record)?;
         self.samples += counts.cpu_samples;
@@ -337,6 +373,10 @@ impl Segments {
         let names = self.names.following(|pid| !ended.contains(&pid) && exists(pid));
         Ok(Self { recording, names, start_unix_ms, start_ns: end_ns, ..self })
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Permits as many open files as the system does, up to a limit: sampled images and the memory of processes

@@ -205,6 +205,7 @@ impl OpenMachine {
             names.read();
         }
         let processes = recording.sampled_processes();
+        names.read_all();
         let has_ended = |id| !processes.iter().any(|process| process.id == id);
         let ended_named = names.write(&mut recording, has_ended).map_err(SampleError::Record)?;
         let counts = recording.finish(Sampler::now_ns()).map_err(SampleError::Record)?;

@@ -10,10 +10,15 @@ use crate::kernel_samples::ProcessSelector;
 /// The time after which a process is looked at again: it may have been moved, or be another program.
 const LIFETIME: Duration = Duration::from_secs(1);
 
+/// The number of known processes from which on those that have ended are looked for.
+const MIN_SWEEP: usize = 1024;
+
 /// A filter of records by process.
 pub(super) struct ProcessFilter {
     select: ProcessSelector,
     known: HashMap<i32, Membership>,
+    /// The number of known processes at which those that have ended are removed next.
+    next_sweep: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +29,7 @@ struct Membership {
 
 impl ProcessFilter {
     pub(super) fn new(select: ProcessSelector) -> Self {
-        Self { select, known: HashMap::new() }
+        Self { select, known: HashMap::new(), next_sweep: MIN_SWEEP }
     }
 
     /// Returns true if a record is of a chosen process.
@@ -36,7 +41,7 @@ impl ProcessFilter {
         match *kind {
             RecordKind::Started { thread, parent } if thread.pid != parent.pid => {
                 let is_in = self.has(parent.pid);
-                self.known.insert(thread.pid, Membership { is_in, read: Instant::now() });
+                self.insert(thread.pid, is_in);
                 is_in
             }
             RecordKind::Ended { thread } if thread.pid == thread.tid => {
@@ -70,8 +75,17 @@ impl ProcessFilter {
         // A process that has ended is in or out as it was before.
         let is_in =
             (self.select)(pid.unsigned_abs()).unwrap_or_else(|| known.is_some_and(|known| known.is_in));
-        self.known.insert(pid, Membership { is_in, read: Instant::now() });
+        self.insert(pid, is_in);
         is_in
+    }
+
+    fn insert(&mut self, pid: i32, is_in: bool) {
+        if self.known.len() >= self.next_sweep {
+            // Their ends were lost, or later records looked at them again.
+            self.known.retain(|pid, _| linux_proc_stat::process_folder(pid.unsigned_abs()).exists());
+            self.next_sweep = self.known.len().saturating_mul(2).max(MIN_SWEEP);
+        }
+        self.known.insert(pid, Membership { is_in, read: Instant::now() });
     }
 }
 
@@ -108,6 +122,19 @@ mod tests {
         assert!(filter.takes_kind(&exec, 70) && !filter.has(70));
         assert!(!filter.takes_kind(&exec, 80));
         assert!(!filter.has(0) && !filter.has(-1));
+    }
+
+    #[test]
+    fn processes_with_unseen_ends_are_forgotten() {
+        let mut filter = ProcessFilter::new(Box::new(|pid| (pid < 5_000_000).then_some(true)));
+        let own = i32::try_from(std::process::id()).unwrap();
+        assert!(filter.has(own));
+        // Beyond the largest number of a process.
+        for pid in 5_000_000..5_100_000 {
+            let started = RecordKind::Started { thread: key(pid), parent: key(own) };
+            assert!(filter.takes_kind(&started, pid) && filter.has(pid));
+        }
+        assert!(filter.known.len() <= MIN_SWEEP && filter.known.contains_key(&own));
     }
 
     #[test]

@@ -295,6 +295,8 @@ static CONTINUOUS_PROFILING_OPTIONS: Object = Object {
         Property { name: "MaxSizeMegabytes", shape: Shape::Integer(1, 2_147_483_647), is_required: false, support: Support::Used },
         Property { name: "DirectoryPath", shape: Shape::Text, is_required: false, support: Support::Used },
         Property { name: "SegmentDuration", shape: Shape::Duration, is_required: false, support: Support::Used },
+        Property { name: "KernelFrames", shape: Shape::Boolean, is_required: false, support: Support::Used },
+        Property { name: "Filters", shape: Shape::List(&Shape::Object(&PROCESS_FILTER_DESCRIPTOR)), is_required: false, support: Support::Used },
     ],
 };
 

@@ -1,14 +1,14 @@
 //! The kernel's events of a continuous sampler: those of the machine, or of this user's processes.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use linux_sampler::{Record, RecordBatch, RecordDecoder, RecordKind, Sampler, SamplerConfig, Trial};
+use linux_sampler::{Record, RecordBatch, RecordDecoder, Sampler, SamplerConfig, Trial};
 
 use super::super::drain::Drain;
 use super::super::machine::{OpenScope, open_own};
 use super::super::process_filter::ProcessFilter;
+use super::own_processes::OwnProcesses;
 use super::{BUFFER_PAGES, MAX_QUEUED_BYTES};
 use crate::kernel_samples::SampleError;
 
@@ -20,7 +20,7 @@ pub(super) struct Source {
     stop: Arc<AtomicBool>,
     filter: Option<ProcessFilter>,
     /// The processes of this user that are sampled; `None` if all of the machine are.
-    own: Option<HashSet<i32>>,
+    own: Option<OwnProcesses>,
 }
 
 /// A source, with the permissions that the kernel granted.
@@ -50,7 +50,7 @@ impl Source {
                         // None of them exists so far: others are sampled once they do.
                         .or_else(|error| open_own(error, &[std::process::id()], &config, true))?;
                 let access = sampler.access();
-                let own = pids.iter().filter_map(|pid| i32::try_from(*pid).ok()).collect();
+                let own = OwnProcesses::new(&pids);
                 let source = Self::start(own_config, sampler, filter, Some(own));
                 Ok(OpenSource { source, access })
             }
@@ -61,7 +61,7 @@ impl Source {
         config: SamplerConfig,
         sampler: Sampler,
         filter: Option<ProcessFilter>,
-        own: Option<HashSet<i32>>,
+        own: Option<OwnProcesses>,
     ) -> Self {
         let (reader, decoder) = sampler.into_parts();
         let stop = Arc::new(AtomicBool::new(false));
@@ -98,7 +98,7 @@ impl Source {
         let Self { decoder, filter, own, .. } = self;
         for record in decoder.records(batch) {
             if let Some(own) = own {
-                note_birth(own, &record);
+                own.note(&record.kind);
             }
             if filter.as_mut().is_none_or(|filter| filter.takes(&record)) {
                 add(&record)?;
@@ -116,26 +116,9 @@ impl Source {
 
     /// Returns true if processes of this user exist that are not sampled.
     pub(super) fn misses_processes(&mut self) -> bool {
-        let Some(own) = &self.own else { return false };
-        let is_missed =
-            |pid: &i32| !own.contains(pid) && Trial::of_process(*pid).is_ok_and(|trial| trial.user.is_ok());
-        existing(self.filter.as_mut())
-            .iter()
-            .filter_map(|pid| i32::try_from(*pid).ok())
-            .any(|pid| is_missed(&pid))
-    }
-}
-
-/// Notes that the children of sampled processes are sampled, too.
-fn note_birth(own: &mut HashSet<i32>, record: &Record<'_>) {
-    match record.kind {
-        RecordKind::Started { thread, parent } if thread.pid != parent.pid => {
-            own.insert(thread.pid);
-        }
-        RecordKind::Ended { thread } if thread.pid == thread.tid => {
-            own.remove(&thread.pid);
-        }
-        _ => {}
+        let Some(own) = &mut self.own else { return false };
+        let existing = existing(self.filter.as_mut());
+        own.miss(&existing, |pid| Trial::of_process(pid).is_ok_and(|trial| trial.user.is_ok()))
     }
 }
 

@@ -1,9 +1,10 @@
 //! Names of sampled methods, read from the memory of processes while they run.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clr_dump::{Address, Code, Dump, Method};
+use clr_dump::{Address, Code, Dump, Method, Module};
 use linux_sampler::RecordingWriter;
 
 use super::UnloadableCode;
@@ -19,6 +20,11 @@ const MAX_WAITING: usize = 1 << 14;
 const MAX_SEARCHES: u32 = 8;
 /// The time between the first two searches; it doubles.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
+
+/// The part of the time that a process is known, after which its memory is read again, and the maximum: each
+/// time the metadata of modules with new methods is read, which has megabytes.
+const READ_PART: u32 = 4;
+const MAX_READ_DELAY: Duration = Duration::from_secs(10);
 
 /// Names of sampled methods, read from the memory of processes while they run: those that end early have no
 /// others.
@@ -37,10 +43,15 @@ struct SampledMethods {
     code: Option<UnloadableCode>,
     searches: u32,
     next_search: Instant,
+    /// The time of the first address, and of the next read.
+    since: Instant,
+    next_read: Instant,
     /// The addresses that were not looked up yet.
     waiting: Vec<u64>,
     /// The methods, by the first address of each.
     methods: BTreeMap<u64, SampledMethod>,
+    /// The modules of the methods, by address, without their metadata.
+    modules: HashMap<Address, Arc<Module>>,
 }
 
 #[derive(Debug)]
@@ -53,14 +64,23 @@ struct SampledMethod {
 
 impl SampledMethods {
     fn new(pid: u32) -> Self {
+        let now = Instant::now();
         Self {
             pid,
             code: None,
             searches: 0,
-            next_search: Instant::now(),
+            next_search: now,
+            since: now,
+            next_read: now,
             waiting: Vec::new(),
             methods: BTreeMap::new(),
+            modules: HashMap::new(),
         }
+    }
+
+    /// Returns true if its addresses are to be looked up now: a process that is new may end soon.
+    fn is_due(&self, now: Instant) -> bool {
+        !self.waiting.is_empty() && (now >= self.next_read || self.waiting.len() >= MAX_WAITING / 2)
     }
 
     /// Looks up the addresses that wait, if the runtime is found. Returns the number of methods that are new,
@@ -73,6 +93,7 @@ impl SampledMethods {
             self.searches += 1;
         }
         let Some(UnloadableCode { memory, runtime }) = &self.code else { return 0 };
+        self.next_read = now + (now.saturating_duration_since(self.since) / READ_PART).min(MAX_READ_DELAY);
         let dump = Dump::new(memory, runtime);
         let mut new = 0;
         for address in self.waiting.drain(..) {
@@ -83,14 +104,23 @@ impl SampledMethods {
             if let Some(known) = known {
                 known.last = Some(known.last.map_or(address, |last| last.max(address)));
             } else if new < room
-                && let Some(method) = dump.types().method(&code)
+                && let Some(mut method) = dump.types().method(&code)
             {
+                method.module = method.module.map(|module| own_module(&mut self.modules, &module));
                 let method = SampledMethod { code, method, last: Some(address) };
                 new += usize::from(self.methods.insert(begin, method).is_none());
             }
         }
         new
     }
+}
+
+/// Returns the module of a method among those of its process, without metadata.
+fn own_module(modules: &mut HashMap<Address, Arc<Module>>, module: &Module) -> Arc<Module> {
+    let known = modules.get(&module.address).filter(|known| known.path == module.path);
+    let own = known.map_or_else(|| Arc::new(module.without_metadata()), Arc::clone);
+    modules.insert(module.address, Arc::clone(&own));
+    own
 }
 
 impl SampledNames {
@@ -104,9 +134,31 @@ impl SampledNames {
         process.waiting.extend(addresses.iter().take(room));
     }
 
-    /// Reads the names of the methods at the added addresses, as far as their runtimes are found.
+    /// Reads the names of the methods at the added addresses, as far as their runtimes are found, and it is
+    /// time to: the longer a process runs, the less often.
     pub fn read(&mut self) {
-        for process in self.processes.values_mut().filter(|process| !process.waiting.is_empty()) {
+        let now = Instant::now();
+        self.read_those(|process| process.is_due(now));
+    }
+
+    /// Closes the memory of a process that has ended, or has become another program. The names that were read
+    /// stay.
+    pub fn ended(&mut self, pid: u32) {
+        for process in self.processes.values_mut().filter(|process| process.pid == pid) {
+            let now = Instant::now();
+            (process.code, process.searches) = (None, 0);
+            (process.next_search, process.since, process.next_read) = (now, now, now);
+            process.waiting.clear();
+        }
+    }
+
+    /// Reads the names of the methods at all added addresses.
+    pub fn read_all(&mut self) {
+        self.read_those(|process| !process.waiting.is_empty());
+    }
+
+    fn read_those(&mut self, is_due: impl Fn(&SampledMethods) -> bool) {
+        for process in self.processes.values_mut().filter(|process| is_due(process)) {
             self.methods += process.read(MAX_METHODS.saturating_sub(self.methods));
         }
     }
@@ -156,6 +208,7 @@ impl SampledNames {
                 process.methods.values_mut().for_each(|method| method.last = None);
             } else {
                 process.methods.clear();
+                process.modules.clear();
             }
             next.processes.insert(process.pid.into(), process);
         }
