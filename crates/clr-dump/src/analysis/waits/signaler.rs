@@ -87,7 +87,7 @@ impl<'f> Signalers<'f> {
 
     /// The kind of an object that threads wait for.
     pub(super) fn primitive(&self, object: Address) -> Option<&'static Primitive> {
-        Primitive::of_type(&*self.finder.dump.heap().type_name(object)?)
+        Primitive::of_type(&self.finder.dump.heap().type_name(object)?)
     }
 
     /// Returns true if a thread could call one of the methods on an object.

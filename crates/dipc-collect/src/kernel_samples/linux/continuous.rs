@@ -69,7 +69,7 @@ struct State {
     changes: Changes,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Changes {
     segment: Option<Duration>,
     limits: Option<Retention>,
@@ -315,7 +315,7 @@ impl Segments {
         }
     }
 
-    /// Returns true if the segment is to end: it is long, or somebody wants it.
+    /// Returns true if the segment is to end: it is long, or is asked for.
     fn is_due(&self, shared: &Shared) -> bool {
         let wanted_ns = shared.state().wanted_ns;
         let is_wanted = wanted_ns > self.start_ns && self.complete_ns >= wanted_ns;
