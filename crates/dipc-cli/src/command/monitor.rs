@@ -272,9 +272,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     }
     warn_of_root(&tokens, &server);
     print_addresses(&monitor, &server);
-    for rule in &configuration.rules {
-        messages::lines(format_args!("Rule           : {}\n", escape_controls(&rule.name)));
-    }
+    print_rules(&configuration);
     let is_disconnected = is_disconnected(args.exit_on_stdin_disconnect);
     let api_key = (!args.no_auth).then_some(tokens);
     let mut changes = source.map(|source| configuration::Changes::new(source, api_key, configuration));
@@ -311,6 +309,12 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
         messages::warning(format_args!("the counters of {} were not stopped in time", described(&process)));
     }
     Ok(Exit::Done)
+}
+
+fn print_rules(configuration: &Configuration) {
+    for rule in &configuration.rules {
+        messages::lines(format_args!("Rule           : {}\n", escape_controls(&rule.name)));
+    }
 }
 
 fn print_addresses(monitor: &Monitor, server: &Server) {
