@@ -228,3 +228,18 @@ pub(crate) fn warn_of_missing(of: &Completeness, source: GraphSource) -> Exit {
 pub(crate) fn step_name(graph: &HeapGraph, step: PathStep, form: NameForm) -> Cow<'_, str> {
     if form == NameForm::Full { step.name(graph).into() } else { step.csharp(graph) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heap_with_a_truncated_stack_is_incomplete() {
+        let mut of = Completeness::default();
+        of.conservative_roots = 7;
+        assert_eq!(warn_of_missing(&of, GraphSource::Memory), Exit::Done);
+        of.truncated_stacks = 1;
+        assert!(!of.is_complete());
+        assert_eq!(warn_of_missing(&of, GraphSource::Memory), Exit::Incomplete);
+    }
+}

@@ -312,3 +312,22 @@ struct VariableReport {
     /// None if the code no longer has it.
     value: Option<JsonValue>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_without_a_pdb_are_named_once_and_the_rest_counted() {
+        let note = |names: &[&str]| without_pdb(&names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(note(&[]), None);
+        let of = |modules: &str| {
+            let said = "have numbers: no PDB of the same build was found (--symbol-path DIR)";
+            Some(format!("Local variables of {modules} {said}\n"))
+        };
+        assert_eq!(note(&["A.dll", "A.dll"]), of("A.dll"));
+        assert_eq!(note(&["A", "B", "C", "D"]), of("A, B, C, D"));
+        assert_eq!(note(&["A", "B", "C", "D", "E"]), of("A, B, C, D and another module"));
+        assert_eq!(note(&["A", "B", "C", "D", "E", "F"]), of("A, B, C, D and 2 other modules"));
+    }
+}
