@@ -466,8 +466,8 @@ mod tests {
         let is_used = |directory: &Path| {
             ring(directory, 60).open().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
         };
-        let samples = profile.sampler().is_some();
-        assert_eq!(is_used(&first), samples);
+        let may_sample = profile.sampler().is_some();
+        assert_eq!(is_used(&first), may_sample);
         // The same sampler has other limits; another frequency needs another.
         let sampler = profile.sampler();
         profile.apply(off.clone().with_ring(Some(ring(&first, 30)))).unwrap();
@@ -475,7 +475,7 @@ mod tests {
         let other = off.clone().with_ring(Some(ring(&first, 30))).with_frequency(49);
         profile.apply(other.clone()).unwrap();
         assert!(sampler.iter().all(|sampler| !Arc::ptr_eq(sampler, &profile.sampler().unwrap())));
-        assert_eq!(is_used(&first), samples);
+        assert_eq!(is_used(&first), may_sample);
         // A directory that another monitor fills leaves everything as it is.
         let theirs = ring(&second, 60).open().unwrap();
         let moved = other.with_ring(Some(ring(&second, 60)));
@@ -483,12 +483,12 @@ mod tests {
         assert_eq!(profile.directory(), Some(first.clone()));
         drop(theirs);
         profile.apply(moved).unwrap();
-        assert_eq!((is_used(&first), is_used(&second)), (false, samples));
+        assert_eq!((is_used(&first), is_used(&second)), (false, may_sample));
         profile.apply(off).unwrap();
         assert!(profile.state().is_none() && !is_used(&second));
         // What was sampled is there.
         for directory in [first, second] {
-            assert_eq!(stored_segments(&directory).unwrap().is_empty(), !samples);
+            assert_eq!(stored_segments(&directory).unwrap().is_empty(), !may_sample);
         }
     }
 }

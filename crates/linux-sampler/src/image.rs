@@ -36,8 +36,8 @@ pub use symbol_table::{Symbol, SymbolTable};
 pub struct Image {
     file: File,
     layout: ElfLayout,
-    /// The unwind information, once it is needed; `None` in it if it cannot be read.
-    sections: OnceLock<Option<UnwindSections>>,
+    /// The unwind information, once it is needed.
+    sections: OnceLock<UnwindSections>,
     /// The names of its functions, once they are needed.
     functions: OnceLock<SymbolTable>,
     /// The names of functions that were found one by one.
@@ -180,11 +180,11 @@ impl Image {
     }
 
     /// The unwind information, which is read once: all processes that map the file share it.
-    pub(crate) fn unwind_sections(&self) -> Option<UnwindSections> {
+    pub(crate) fn unwind_sections(&self) -> UnwindSections {
         self.sections.get_or_init(|| self.read_unwind_sections()).clone()
     }
 
-    fn read_unwind_sections(&self) -> Option<UnwindSections> {
+    fn read_unwind_sections(&self) -> UnwindSections {
         let ElfLayout { text, got, eh_frame, eh_frame_hdr, .. } = &self.layout;
         let range = |section: &Option<Section>| section.as_ref().and_then(Section::range);
         let data = |section: &Option<Section>| section.as_ref()?.read(&self.file).ok();
@@ -194,7 +194,7 @@ impl Image {
             frames.as_ref().is_some_and(|frames| is_search_table(bytes, at.start, frames))
         });
         let (header_range, header) = header.unzip();
-        Some(ExplicitModuleSectionInfo {
+        ExplicitModuleSectionInfo {
             base_svma: 0,
             text_svma: range(text),
             text: None,
@@ -209,7 +209,7 @@ impl Image {
             debug_frame: None,
             text_segment_svma: None,
             text_segment: None,
-        })
+        }
     }
 
     /// The symbols of functions, which are read once; empty if they cannot be read.

@@ -41,9 +41,8 @@ impl UnwindLimits {
 
     /// Returns the unwind information of an image.
     fn sections(&self, image: &Image) -> Result<UnwindSections, UnwindInformation> {
-        let missing = UnwindInformation::Missing;
         if self.max_bytes == u64::MAX {
-            return image.unwind_sections().ok_or(missing);
+            return Ok(image.unwind_sections());
         }
         let size = image.unread_unwind_bytes();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +51,7 @@ impl UnwindLimits {
         if size > self.max_image_bytes || all > self.max_bytes {
             return Err(UnwindInformation::Refused);
         }
-        let sections = image.unwind_sections().ok_or(missing)?;
+        let sections = image.unwind_sections();
         if size > 0 {
             read.extend(sections.eh_frame.as_ref().map(|bytes| (Arc::downgrade(bytes), size)));
         }

@@ -69,7 +69,7 @@ struct State {
     changes: Changes,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Changes {
     segment: Option<Duration>,
     limits: Option<Retention>,
