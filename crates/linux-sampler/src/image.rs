@@ -36,7 +36,7 @@ pub use symbol_table::{Symbol, SymbolTable};
 pub struct Image {
     file: File,
     layout: ElfLayout,
-    /// The unwind information, once it is needed; `None` in it if it cannot be read.
+    /// The unwind information, once it is needed.
     sections: OnceLock<UnwindSections>,
     /// The names of its functions, once they are needed.
     functions: OnceLock<SymbolTable>,

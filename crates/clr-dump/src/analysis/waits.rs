@@ -182,8 +182,9 @@ impl ThreadWaits {
         Self { waits, signaled, methods: Vec::new(), has_heap: false }
     }
 
-    /// Searches the heap, once: for the mutexes, semaphores and events of which only a handle is on a stack, and
-    /// for suspended `async` methods that could let others go on, which have waits of their own.
+    /// Searches the heap, once: for the mutexes, semaphores and events of which only a handle is on a
+    /// stack, and for suspended `async` methods that could let others go on, which have waits of their
+    /// own.
     pub fn search_heap(&mut self, dump: &Dump<'_>, threads: &[&ThreadSnapshot]) {
         if std::mem::replace(&mut self.has_heap, true) {
             return;
@@ -254,8 +255,8 @@ impl ThreadWaits {
         self.iter().filter(|(_, wait)| wait.kind.is_lock()).count()
     }
 
-    /// The threads and suspended methods that wait for one another, each cycle once: the waiter, its wait, and
-    /// the one that it waits for.
+    /// The threads and suspended methods that wait for one another, each cycle once: the waiter, its
+    /// wait, and the one that it waits for.
     ///
     /// A thread that any of several threads could let go on is in a cycle only if none of them can go on.
     pub fn deadlocks(&self) -> Vec<Vec<(usize, &ThreadWait, usize)>> {

@@ -271,8 +271,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
         queue.resume(&monitor, &operations);
     }
     warn_of_root(&tokens, &server);
-    print_addresses(&monitor, &server);
-    print_rules(&configuration);
+    print_addresses(&monitor, &server, &configuration);
     let is_disconnected = is_disconnected(args.exit_on_stdin_disconnect);
     let api_key = (!args.no_auth).then_some(tokens);
     let mut changes = source.map(|source| configuration::Changes::new(source, api_key, configuration));
@@ -311,13 +310,8 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn print_rules(configuration: &Configuration) {
-    for rule in &configuration.rules {
-        messages::lines(format_args!("Rule           : {}\n", escape_controls(&rule.name)));
-    }
-}
-
-fn print_addresses(monitor: &Monitor, server: &Server) {
+/// Prints the addresses, and the rules.
+fn print_addresses(monitor: &Monitor, server: &Server, configuration: &Configuration) {
     if let Some(address) = monitor.port_address() {
         messages::lines(format_args!("Diagnostic port: {address}\n"));
     }
@@ -326,6 +320,9 @@ fn print_addresses(monitor: &Monitor, server: &Server) {
     }
     for address in server.metrics_addresses() {
         messages::lines(format_args!("Metrics at     : {address}/metrics\n"));
+    }
+    for rule in &configuration.rules {
+        messages::lines(format_args!("Rule           : {}\n", escape_controls(&rule.name)));
     }
 }
 

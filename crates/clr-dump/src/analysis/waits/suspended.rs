@@ -198,8 +198,8 @@ impl<'f> Suspended<'f> {
         nodes.any(|of| self.semaphores.get(&of.address) == Some(&semaphore))
     }
 
-    /// The wait of a method: the end of its awaits. Of several, all of which have to end, a task that a thread
-    /// runs, or else a semaphore.
+    /// The wait of a method: the end of its awaits. Of several, all of which have to end, a task that a
+    /// thread runs, or else a semaphore.
     fn wait_of(&self, index: usize) -> Option<ThreadWait> {
         let mut seen = BTreeSet::new();
         let mut open: VecDeque<_> = self.links.awaited.get(index)?.iter().copied().collect();
