@@ -1,10 +1,11 @@
 #!/bin/sh
 # Tries dipc, as it is released, next to programs of .NET 10.0.9 in the machine of arm64 of `cargo xtask vm`:
-# arm64.sh DIPC SERVER DEADLOCK AWAITS. The last two are `testdata/workload/deadlock` and `awaits`, whose locks
-# and chains are known. Recordings and outputs stay in $OUTPUT.
+# arm64.sh DIPC SERVER DEADLOCK AWAITS ROOTED. The last three are `testdata/workload/deadlock`, `awaits` and
+# `rooted`, whose locks, chains and roots are known. Recordings and outputs stay in $OUTPUT.
 
 workspace=$PWD
 dipc=$workspace/$1 server=$workspace/$2 deadlock=$workspace/$3 awaits=$workspace/$4
+rooted=$workspace/$5
 # The root has few commands.
 mkdir -p /tmp/bin
 busybox --install -s /tmp/bin
@@ -98,5 +99,37 @@ chains='^112 async methods that have not ended, in 58 chains of awaits'
 expect "async has the 112 methods" "$chains" "$dipc" async -p $pid
 expect "dump --stream of the awaits" '^Written' "$dipc" dump $limit --stream --pause 100s -p $pid -o awaits.core
 expect "the dump has the 112 methods" "$chains" "$dipc" async awaits.core
+kill -KILL $pid
+
+# Objects of which only frames know, and such that frames have used: a collection prints the types of those
+# that it keeps.
+types="InRegister OfCaller First Second Third Fourth Fifth Sixth Seventh Eighth Ninth Tenth InStructure InArgument
+    InStackArgument AsThis OfUnoptimized BeforeTry InHandler InFinally BeforeType InTypeConstructor OfLock
+    BeforeFilter InFilter BelowFilter AtReference
+    DeadLocal DeadArgument DeadOfCaller DeadReplaced DeadInHandler DeadThis"
+mkfifo /tmp/collect
+DOTNET_TieredCompilation=0 "$rooted" < /tmp/collect > rooted.out 2>&1 &
+pid=$!
+exec 7> /tmp/collect
+until_line rooted.out '^ready' || failed "the program with roots starts" "$(tail -3 rooted.out)"
+expect "dump --stream of the roots" '^Written' "$dipc" dump $limit --stream --pause 100s --type heap -p $pid -o rooted.core
+echo collect >&7
+until_line rooted.out '^end' || failed "the program collects" "$(tail -3 rooted.out)"
+# A view for each type, in one reading of the core.
+set --
+for of in $types; do set -- "$@" -c "paths --type $of"; done
+"$dipc" dump analyze rooted.core "$@" > roots.txt 2>&1
+agree=0 differ=
+for of in $types; do
+    # The end of a path is the object: lines with its frame precede the name.
+    frame=$(grep -B 1 -x "    $of" roots.txt | grep -c '\[frame [A-Z]')
+    kept=$(grep -c -x "$of" rooted.out)
+    if [ "$frame" = "$kept" ]; then agree=$((agree + 1)); else differ="$differ $of"; fi
+done
+if [ -z "$differ" ] && grep -q -x InRegister rooted.out; then
+    passed "paths of $agree types begin with frames if a collection keeps their objects" ""
+else
+    failed "paths begin with frames if a collection keeps the objects" "$agree agree, not$differ"
+fi
 kill -KILL $pid
 end

@@ -154,13 +154,14 @@ fn arm64_trial(folder: &Path) -> Result<Vec<OsString>> {
     // Programs of known content in the place of the server's.
     let own = |assembly: &str| testdata::single_file_program(&server, assembly, &folder.join("programs"));
     let (deadlock, awaits) = (own("workload/deadlock/deadlock10.dll"), own("workload/awaits/awaits10.dll"));
+    let rooted = own("workload/rooted/rooted10.dll");
     let script = workspace::root().join("xtask/vm/arm64.sh");
     let dipc = target.join(TARGET).join("debug/dipc");
     let inside = |path: PathBuf| {
         let path = path.strip_prefix(workspace::root());
         path.map(|path| path.as_os_str().to_owned()).context("arm64 sees the workspace alone")
     };
-    let paths = [script, dipc, server, deadlock, awaits].map(inside);
+    let paths = [script, dipc, server, deadlock, awaits, rooted].map(inside);
     iter::once(Ok("sh".into())).chain(paths).collect()
 }
 
