@@ -101,23 +101,26 @@ mod tests {
 
     /// The id of the second process with a number.
     const SECOND: u64 = 10_000_000;
+    const SECOND_NS: u64 = 1_000_000_000;
 
     #[test]
     fn a_number_belongs_to_the_process_that_was_there_when_the_recording_began() {
         let own = u64::from(std::process::id());
+        // Two readings of the clocks take time.
         let start = start_ns(std::process::id()).unwrap();
+        let (before, after) = (start.saturating_sub(SECOND_NS), start + SECOND_NS);
         let since = ProcessLives::since;
-        assert!(since(start).is_running(own) && since(u64::MAX).is_running(own));
+        assert!(since(after).is_running(own) && since(u64::MAX).is_running(own));
         // It was started later: that one has ended.
-        assert!(!since(start - 1).is_running(own));
+        assert!(!since(before).is_running(own));
         assert!(!since(u64::MAX).is_running(5_000_000));
-        let mut lives = since(start - 1);
-        lives.births.insert(own + SECOND, start + 1);
+        let mut lives = since(before);
+        lives.births.insert(own + SECOND, after);
         lives.ended.insert(own);
         assert!(!lives.is_running(own) && lives.is_running(own + SECOND));
         assert!(!lives.was_born(own) && lives.was_born(own + SECOND));
         assert_eq!(lives.changed(), HashSet::from([std::process::id()]));
-        lives.births.insert(own + SECOND, start - 1);
+        lives.births.insert(own + SECOND, before);
         assert!(!lives.is_running(own + SECOND));
     }
 }
