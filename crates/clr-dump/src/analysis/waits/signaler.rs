@@ -3,7 +3,7 @@
 //! of an object there, in an array there, or in a static field that it reads.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::iter;
 use std::sync::Arc;
 
@@ -108,20 +108,38 @@ impl<'f> Signalers<'f> {
 
     /// Returns true if a method with these objects has another in reach: it is one of them, in a field that
     /// the method reads of one of them, in an array among them, or in a static field that it reads.
-    pub(super) fn reaches(&self, method: &Method, objects: &[Address], object: Address) -> bool {
+    fn reaches(&self, method: &Method, objects: &[Address], object: Address) -> bool {
         if objects.contains(&object) {
             return true;
         }
         let heap = self.finder.dump.heap();
         let fields = self.fields_read(method);
         let refers = |from: &Address| {
-            let is_array = || heap.type_name(*from).is_some_and(|name| name.ends_with("[]"));
-            let is_field = |name: &String| heap.reference_field(*from, name) == Some(object);
             heap.references_of(*from, MAX_REFERENCES).contains(&object)
-                && (is_array() || fields.names.iter().any(is_field))
+                && self.read_of(*from, &fields).contains(&object)
         };
-        let is_static = |at: &Address| heap.reference_at(*at).is_some_and(|(of, _)| of == object);
-        fields.statics.iter().any(is_static) || objects.iter().any(refers)
+        self.statics_of(&fields).any(|of| of == object) || objects.iter().any(refers)
+    }
+
+    /// The objects that a method with these objects has in reach.
+    pub(super) fn reached(&self, method: &Method, objects: &[Address]) -> BTreeSet<Address> {
+        let fields = self.fields_read(method);
+        let read = objects.iter().flat_map(|from| self.read_of(*from, &fields));
+        objects.iter().copied().chain(read).chain(self.statics_of(&fields)).collect()
+    }
+
+    /// The objects in the fields of an object that are read, or in an array.
+    fn read_of(&self, object: Address, fields: &FieldsRead) -> Vec<Address> {
+        let heap = self.finder.dump.heap();
+        if heap.type_name(object).is_some_and(|name| name.ends_with("[]")) {
+            return heap.references_of(object, MAX_REFERENCES);
+        }
+        fields.names.iter().filter_map(|name| heap.reference_field(object, name)).collect()
+    }
+
+    fn statics_of(&self, fields: &FieldsRead) -> impl Iterator<Item = Address> {
+        let heap = self.finder.dump.heap();
+        fields.statics.iter().filter_map(move |at| Some(heap.reference_at(*at)?.0))
     }
 
     fn fields_read(&self, method: &Method) -> Arc<FieldsRead> {
@@ -135,8 +153,7 @@ impl<'f> Signalers<'f> {
         fields
     }
 
-    /// Returns true if a method calls any of these methods of any of these types.
-    pub(super) fn calls_any(
+    fn calls_any(
         &self,
         method: &Method,
         types: &'static [&'static str],

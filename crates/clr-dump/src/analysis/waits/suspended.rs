@@ -2,7 +2,7 @@
 //! or before it, and the object is in a field of their state machine, or in reach of one.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::awaited::{ANY_PROMISES, SEMAPHORE_TASK};
 use super::finder::{Finder, is_name_of_program};
@@ -12,12 +12,12 @@ use super::{SignaledObject, ThreadWait, WaitedFor};
 use crate::awaits::graph::{AwaitKind, AwaitLinks, AwaitNode};
 use crate::awaits::machine::Machines;
 use crate::memory::MemoryResult;
-use crate::memory::address::Address;
+use crate::memory::address::{Address, TypeHandle};
 use crate::types::method::Method;
 use crate::types::receivers::Call;
 
-/// Maximum number of suspended methods that could let others go on.
-const MAX_METHODS: usize = 1 << 14;
+/// Maximum number of suspended methods with calls that let others go on.
+const MAX_METHODS: usize = 1 << 12;
 /// Maximum number of objects from a method to the ends of its awaits.
 const MAX_AWAITS: usize = 1 << 10;
 
@@ -36,6 +36,28 @@ pub(super) struct SuspendedMethod {
     at: usize,
     /// The objects that it could signal.
     signals: Vec<Address>,
+}
+
+/// The type of a state machine, or the address in the code of a suspended call.
+type MethodKey = (TypeHandle, Address);
+
+fn method_key(node: &AwaitNode) -> Option<MethodKey> {
+    match node.kind {
+        AwaitKind::Method { state_machine: Some(machine), state: None | Some(0..) } => {
+            Some((machine, Address::default()))
+        }
+        AwaitKind::SuspendedCall { at } => Some((TypeHandle::default(), at)),
+        _ => None,
+    }
+}
+
+/// Types of objects, and their methods that let others go on.
+type SignalKey = (&'static [&'static str], &'static [&'static str]);
+
+/// A method with calls that let others go on.
+struct Signaling {
+    method: Method,
+    calls: BTreeMap<SignalKey, Vec<Call>>,
 }
 
 /// The suspended methods of a heap.
@@ -92,19 +114,26 @@ impl<'f> Suspended<'f> {
     }
 
     /// Finds the methods that could signal objects, and adds them to the owners of these, with indexes after
-    /// those of threads. None if there are more than are looked at: any other could let all go on.
+    /// those of threads. None if some can be missing: any of these could let all go on.
     pub(super) fn methods(&self, signaled: &mut BTreeMap<Address, SignaledObject>) -> Vec<SuspendedMethod> {
         let mut methods = Vec::new();
+        let mut known: HashMap<MethodKey, Option<Signaling>> = HashMap::new();
+        let mut looked_at = 0_usize;
         for (at, node) in self.links.nodes.iter().enumerate() {
-            let Some(method) = self.method(node) else { continue };
-            let signals = self.signaled_by(node, &method, signaled);
-            if signals.is_empty() {
-                continue;
-            }
-            if methods.len() >= MAX_METHODS || self.links.is_full {
+            let Some(key) = method_key(node) else { continue };
+            let of = known.entry(key).or_insert_with(|| self.signaling(node, signaled)).as_ref();
+            let Some(of) = of else { continue };
+            looked_at = looked_at.saturating_add(1);
+            if looked_at > MAX_METHODS {
                 return Vec::new();
             }
-            methods.push(SuspendedMethod { node: *node, wait: self.wait_of(at), at, signals });
+            let signals = self.signaled_by(node, of, signaled);
+            if !signals.is_empty() {
+                methods.push(SuspendedMethod { node: *node, wait: self.wait_of(at), at, signals });
+            }
+        }
+        if self.is_incomplete() {
+            return Vec::new();
         }
         for (number, method) in methods.iter().enumerate() {
             let index = self.finder.threads.len().saturating_add(number);
@@ -139,24 +168,47 @@ impl<'f> Suspended<'f> {
         }
     }
 
+    /// Returns the calls by which a method could let others go on; `None` if it has none.
+    fn signaling(&self, node: &AwaitNode, signaled: &BTreeMap<Address, SignaledObject>) -> Option<Signaling> {
+        let method = self.method(node)?;
+        let mut calls: BTreeMap<SignalKey, Vec<Call>> = BTreeMap::new();
+        for (object, of) in signaled {
+            let Some(primitive) = self.signalers.primitive(*object) else { continue };
+            let find = || self.finder.dump.types().calls_of(&method, primitive.types, of.signals);
+            calls.entry((primitive.types, of.signals)).or_insert_with(find);
+        }
+        calls.retain(|_, calls| !calls.is_empty());
+        (!calls.is_empty()).then_some(Signaling { method, calls })
+    }
+
     /// The objects that a method could signal.
     fn signaled_by(
         &self,
         node: &AwaitNode,
-        method: &Method,
+        of: &Signaling,
         signaled: &BTreeMap<Address, SignaledObject>,
     ) -> Vec<Address> {
-        let mut objects = None;
-        let mut could = |object: Address, of: &SignaledObject| {
-            let types = self.signalers.primitive(object)?.types;
-            self.signalers.calls_any(method, types, of.signals).then_some(())?;
-            let objects = objects.get_or_insert_with(|| self.objects_of(node));
-            self.signalers.reaches(method, objects, object).then_some(())?;
-            let calls = self.finder.dump.types().calls_of(method, types, of.signals);
-            let could_be = |call: &Call| self.receiver(node, call).is_none_or(|of| of == object);
-            calls.iter().any(could_be).then_some(object)
+        let is_signaled = |object: &Address| {
+            let key = || Some((self.signalers.primitive(*object)?.types, signaled.get(object)?.signals));
+            let calls = key().and_then(|key| of.calls.get(&key));
+            let could_be = |call: &Call| self.receiver(node, call).is_none_or(|of| of == *object);
+            calls.is_some_and(|calls| calls.iter().any(could_be))
         };
-        signaled.iter().filter_map(|(object, of)| could(*object, of)).collect()
+        let mut reached = self.signalers.reached(&of.method, &self.objects_of(node));
+        reached.retain(is_signaled);
+        reached.into_iter().collect()
+    }
+
+    /// Returns true if methods can be missing: a limit was reached, or a part of the heap could not be read.
+    fn is_incomplete(&self) -> bool {
+        /// The part of a heap that may be missing: objects that are being made while threads run.
+        const PARTS: u64 = 16;
+        let AwaitLinks { nodes, walk, is_full, .. } = &self.links;
+        let read = walk.objects.bytes.saturating_add(walk.free.bytes);
+        let memory = self.finder.dump.memory();
+        // Memory that is read for a limited time is missing afterwards.
+        let is_missing = || nodes.first().is_some_and(|node| memory.pointer(node.address.get()).is_err());
+        *is_full || walk.is_moving || walk.missing_bytes() > read / PARTS || is_missing()
     }
 
     /// The objects that the fields of a method's state machine refer to.
