@@ -136,7 +136,7 @@ fn a_page_is_coarsened_until_it_fits_and_no_time_is_lost() {
     let profile = busy_hour(4, 100);
     let mut before = (0, 0, 0);
     let mut scales = Vec::new();
-    for budget in [5_000_000, 500_000, 250_000, 172_000] {
+    for budget in [5_000_000, 500_000, 250_000, 175_000] {
         let mut out = Vec::new();
         Page::new(&profile, WriteOptions::new("hour", "tests")).with_budget(budget).write(&mut out).unwrap();
         assert!(out.len() as u64 <= budget, "{} bytes", out.len());
