@@ -76,6 +76,14 @@ impl Pod {
     }
 }
 
+impl Drop for Pod {
+    fn drop(&mut self) {
+        // The signal of `--kill-child` does not outlive the change of the user.
+        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
 /// The user and the further capabilities of an ephemeral container, and what it may.
 struct Container {
     user: u32,
