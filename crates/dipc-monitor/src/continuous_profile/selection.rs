@@ -36,9 +36,9 @@ impl WatchedProcesses {
     pub(super) fn selector(&self, filters: Vec<Filter>) -> ProcessSelector {
         let watched = self.clone();
         Box::new(move |pid| {
-            // Only the runtime knows its entry assembly.
-            if watched.with_pid(pid).is_some() {
-                return Some(true);
+            // Only the runtime knows its entry assembly. Its samples can have filters of their own.
+            if let Some(process) = watched.with_pid(pid) {
+                return Some(filters.iter().all(|filter| filter.matches(&process.facts)));
             }
             if !filters.iter().all(|filter| filter.may_match(pid)) {
                 return Some(false);
