@@ -29,6 +29,7 @@ macro_rules! topics {
 const TOPICS: &[Topic] = topics![
     "introduction",
     "symptoms",
+    "stranger",
     "attach",
     "control",
     "containers",
@@ -93,6 +94,7 @@ impl Topic {
 
 /// Words that people look for, and the symptom or topic that is about them.
 const OTHER_WORDS: &[(&str, &str)] = &[
+    ("core", "stranger"),
     ("cpu", "high-cpu"),
     ("deadlock", "hang"),
     ("gc", "memory"),

@@ -51,6 +51,7 @@ macro_rules! chapters {
 chapters! {
     introduction = "introduction.md",
     symptoms = "symptoms.md",
+    stranger = "stranger.md",
     attach = "attach.md",
     control = "control.md",
     containers = "containers.md",
